@@ -1,0 +1,67 @@
+"""Package mher_ros for colcon (ament_python) and pip."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from setuptools import find_packages, setup
+
+NAME = 'mher_ros'
+# Resolved, because `colcon build --symlink-install` runs a link to this file in its build folder.
+ROOT = Path(__file__).resolve().parent
+
+
+def shared_files(folder: str, pattern: str) -> list[tuple[str, list[str]]]:
+    """List the files below `folder` as data_files entries that keep its tree under share/."""
+    by_folder: dict[str, list[str]] = {}
+    for path in sorted((ROOT / folder).rglob(pattern)):
+        if path.is_file() and path.name != 'README.md':
+            relative = path.relative_to(ROOT)
+            by_folder.setdefault(str(relative.parent), []).append(str(relative))
+    return [(f'share/{NAME}/{parent}', files) for parent, files in by_folder.items()]
+
+
+manifest = ElementTree.parse(ROOT / 'package.xml').getroot()
+maintainer = manifest.find('maintainer')
+
+setup(
+    name=NAME,
+    version=manifest.findtext('version'),
+    description=' '.join(manifest.findtext('description').split()),
+    maintainer=maintainer.text,
+    maintainer_email=maintainer.get('email'),
+    license=manifest.findtext('license'),
+    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    package_data={NAME: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (f'share/{NAME}', ['package.xml']),
+        *shared_files('launch', '*.launch.py'),
+        *shared_files('config', '*'),
+    ],
+    python_requires='>=3.10',
+    install_requires=[
+        'gymnasium>=1.2,<2',
+        'gymnasium-robotics>=1.4.2,<2',
+        'imageio>=2.30',
+        'imageio-ffmpeg>=0.5',
+        'matplotlib>=3.6',
+        'metaworld>=3.1.1,<4',
+        # gymnasium-robotics compares enums in a way that mujoco 3.12 no longer allows.
+        'mujoco>=3.3,<3.12',
+        'numpy>=1.26,<3',
+        'onnx>=1.17',
+        'onnxruntime>=1.20',
+        'onnxscript>=0.5',
+        'pyyaml>=6',
+        'rich>=13',
+        'tensorboard>=2.16',
+        'torch>=2.6',
+    ],
+    # `colcon test` runs pytest only for packages whose test extra names it.
+    extras_require={'test': ['catkin-pkg', 'hypothesis', 'pytest']},
+    entry_points={
+        'console_scripts': ['mher = mher_ros.cli:main'],
+        'gymnasium.envs': ['mher_ros = mher_ros.tasks.registration:register_envs'],
+    },
+    zip_safe=True,
+)
