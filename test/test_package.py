@@ -1,0 +1,55 @@
+"""The package as colcon, pip and Gymnasium see it."""
+
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+from catkin_pkg.package import parse_package
+import mher_ros
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope='module')
+def manifest():
+    # Raises on what would make colcon take this for a plain Python package, such as a bad e-mail.
+    return parse_package(str(ROOT / 'package.xml'))
+
+
+def test_manifest_is_that_of_an_ament_python_package(manifest):
+    assert manifest.name == 'mher_ros'
+    assert manifest.get_build_type() == 'ament_python'
+    assert manifest.licenses == ['Apache-2.0']
+    assert manifest.maintainers
+
+
+def test_version_of_the_manifest_is_the_installed_one(manifest):
+    assert version('mher_ros') == manifest.version
+    assert mher_ros.__version__ == manifest.version
+
+
+def test_changelog_has_a_section_for_the_version_or_the_next(manifest):
+    headings = (ROOT / 'CHANGELOG.rst').read_text().splitlines()
+    assert any(line == 'Forthcoming' or line.startswith(manifest.version) for line in headings)
+
+
+@pytest.mark.parametrize(
+    ('group', 'name'), [('console_scripts', 'mher'), ('gymnasium.envs', 'mher_ros')]
+)
+def test_entry_point_leads_to_a_function(group, name):
+    # A set: the same point is seen twice where a colcon build lies over an editable installation.
+    (value,) = {point.value for point in entry_points(group=group, name=name)}
+    assert value.startswith('mher_ros.')
+    (point, *_) = entry_points(group=group, name=name)
+    assert callable(point.load())
+
+
+def test_every_folder_of_code_is_a_package():
+    # find_packages() in setup.py passes silently over a folder without __init__.py.
+    folders = {path.parent for path in (ROOT / 'mher_ros').rglob('*.py')}
+    assert folders
+    assert [folder for folder in folders if not (folder / '__init__.py').exists()] == []
+
+
+def test_package_declares_its_types():
+    assert (Path(mher_ros.__file__).parent / 'py.typed').exists()
