@@ -1,0 +1,84 @@
+# `make` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+DEMO_ARGS ?=
+PYTEST_ARGS ?=
+UV ?= uv
+
+# Nothing started from here talks to, or is disturbed by, ROS on another machine.
+export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
+export ROS_DOMAIN_ID ?= 42
+
+# The ROS wheels leave these in the environment of their children; another environment's are wrong here.
+ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
+endif
+
+# Where ROS comes from: the sourced installation if its rclpy imports, else the pinned wheels.
+ROS := wheels
+ifneq ($(and $(ROS_DISTRO),$(AMENT_PREFIX_PATH)),)
+ROS := $(shell $(PYTHON) -c 'import sys, rclpy; sys.exit(sys.prefix != sys.base_prefix)' \
+	2>/dev/null && echo $(ROS_DISTRO) || echo wheels)
+endif
+ifeq ($(ROS),wheels)
+export AMENT_PREFIX_PATH := $(abspath $(VENV))
+endif
+
+# Written last, so an interrupted installation starts over; named after ROS, so sourcing it does too.
+PINS_STAMP := $(VENV)/.pins-$(ROS)
+PACKAGE_STAMP := $(VENV)/.package
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: venv
+venv: $(PACKAGE_STAMP) ## create .venv from the pinned requirements, with mher_ros in it
+
+$(PINS_STAMP): requirements/create_venv.sh requirements/base.txt requirements/dev.txt requirements/ros.txt
+	@PYTHON='$(PYTHON)' requirements/create_venv.sh $(VENV) $(ROS)
+	@touch $@
+
+$(PACKAGE_STAMP): $(PINS_STAMP) setup.py setup.cfg package.xml
+	@echo 'Installing mher_ros into $(VENV), editable'
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation --editable .
+	@test -x $(VENV)/bin/mher
+	@touch $@
+
+.PHONY: test
+test: $(PACKAGE_STAMP) ## run the tests, the fast ones first
+	$(VENV)/bin/python -m pytest -q test -m 'not slow' --timeout 120 $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -q test -m slow --timeout 600 $(PYTEST_ARGS) || [ $$? -eq 5 ]
+
+.PHONY: demo
+demo: $(PACKAGE_STAMP) ## train, export and run a small policy
+	$(VENV)/bin/mher demo $(DEMO_ARGS)
+
+.PHONY: lint
+lint: $(PACKAGE_STAMP) ## check style, types and the direction of imports
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/lint-imports --no-cache
+	$(VENV)/bin/mypy
+
+.PHONY: format
+format: $(PACKAGE_STAMP) ## rewrite the code as lint wants it
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+COMPILE := $(UV) pip compile --quiet --config-file requirements/uv.toml --custom-compile-command 'make pins' \
+	--universal --python-version 3.10 --no-annotate --no-emit-index-url --no-emit-find-links
+
+.PHONY: pins
+pins: ## resolve requirements/*.in again (needs uv; UPGRADE=--upgrade for new versions)
+	$(COMPILE) $(UPGRADE) -o requirements/base.txt requirements/base.in
+	$(COMPILE) $(UPGRADE) -o requirements/ros.txt requirements/ros.in --generate-hashes -c requirements/base.txt
+	$(COMPILE) $(UPGRADE) -o requirements/dev.txt requirements/dev.in -c requirements/base.txt -c requirements/ros.txt
+
+.PHONY: clean
+clean: ## remove .venv, builds and caches; keeps what runs have written
+	rm -rf $(VENV) build install log *.egg-info
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find mher_ros test -name __pycache__ -prune -exec rm -rf {} +
