@@ -42,7 +42,7 @@ $(PINS_STAMP): requirements/create_venv.sh requirements/base.txt requirements/de
 
 $(PACKAGE_STAMP): $(PINS_STAMP) setup.py setup.cfg package.xml
 	@echo 'Installing mher_ros into $(VENV), editable'
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	@$(VENV)/bin/python -m pip install -qq --disable-pip-version-check \
 		--no-deps --no-build-isolation --editable .
 	@test -x $(VENV)/bin/mher
 	@touch $@

@@ -36,12 +36,12 @@ esac
     'On Debian and Ubuntu: sudo apt install python3-venv'
 
 install() {
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+    "$folder/bin/python" -m pip install -qq --disable-pip-version-check "$@"
 }
 
 rm -rf "$folder"
 if [ "$ros" = wheels ]; then
-    echo "Creating $folder with Python $version (about 3 minutes, 2.5 GB; once)"
+    echo "Creating $folder with Python $version (about 3 minutes, 2 GB; once)"
     "$python" -m venv "$folder"
     echo '  [1/2] ROS 2 Jazzy, as wheels'
     install --require-hashes -r "$here/ros.txt"
