@@ -2,6 +2,8 @@
 
 from importlib.metadata import entry_points, version
 from pathlib import Path
+import subprocess
+import sys
 
 from catkin_pkg.package import parse_package
 import mher_ros
@@ -49,6 +51,22 @@ def test_every_folder_of_code_is_a_package():
     folders = {path.parent for path in (ROOT / 'mher_ros').rglob('*.py')}
     assert folders
     assert [folder for folder in folders if not (folder / '__init__.py').exists()] == []
+
+
+@pytest.mark.parametrize(
+    ('package', 'unwanted'),
+    [
+        ('mher_ros.policy', {'rclpy', 'torch'}),
+        ('mher_ros.tasks', {'metaworld', 'rclpy', 'torch'}),
+    ],
+)
+def test_importing_a_package_loads_nothing_heavy(package, unwanted):
+    # The linter of imports cannot see this: it allows mher_ros.policy.export to import torch, and so
+    # would not notice if the rest of mher_ros.policy imported that module.
+    code = f'import sys, {package}; print(*sorted({unwanted} & set(sys.modules)))'
+    loaded = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert loaded.returncode == 0, loaded.stderr
+    assert loaded.stdout.split() == []
 
 
 def test_package_declares_its_types():
