@@ -61,8 +61,8 @@ def test_every_folder_of_code_is_a_package():
     ],
 )
 def test_importing_a_package_loads_nothing_heavy(package, unwanted):
-    # The linter of imports cannot see this: it allows mher_ros.policy.export to import torch, and so
-    # would not notice if the rest of mher_ros.policy imported that module.
+    # lint-imports cannot see this: it lets mher_ros.policy.export import torch, and so would not
+    # notice if the rest of mher_ros.policy imported that module.
     code = f'import sys, {package}; print(*sorted({unwanted} & set(sys.modules)))'
     loaded = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert loaded.returncode == 0, loaded.stderr
