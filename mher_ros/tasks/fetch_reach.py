@@ -1,0 +1,119 @@
+"""
+The Fetch arm reaches for a point in the air or on the table.
+
+Dynamics are those of Gymnasium-Robotics' FetchReach-v4, bit for bit, on its own model; only the
+Python between two MuJoCo calls is leaner.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from mher_ros.control.kinematics import ToolKinematics
+from mher_ros.tasks.interface import Field, TaskInterface
+from mher_ros.tasks.mujoco_task import MujocoTask
+from mher_ros.tasks.task import TaskOptions
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['FetchReach']
+
+TARGET_STEP = np.float32(0.05)
+"""Displacement of the gripper's target by an action of 1 [m]; the gripper follows about 0.03."""
+GOAL_RANGE = 0.15
+"""Goals lie within this of the initial gripper position on each axis [m]."""
+FINGERS = ('robot0:r_gripper_finger_joint', 'robot0:l_gripper_finger_joint')
+TOOL_ROTATION = np.array((1.0, 0.0, 1.0, 0.0))
+
+
+class FetchReach(MujocoTask):
+    """A 7-joint Fetch arm whose gripper is led by displacements of a welded target."""
+
+    summary = 'a Fetch arm reaches for a point'
+    default_options = TaskOptions(threshold=0.05)
+    substeps = 20
+    camera = {
+        'lookat': (1.25, 0.75, 0.6),
+        'distance': 1.7,
+        'azimuth': 132.0,
+        'elevation': -14.0,
+    }
+
+    def __init__(self, options: TaskOptions | None = None, render_mode: str | None = None) -> None:
+        settled = self._shared_settled_data()
+        model = settled.model
+        self._home = settled.site('robot0:grip').xpos.copy()
+        self._gripper = model.body('robot0:gripper_link').id
+        self._fingers = [model.joint(name).qposadr[0] for name in FINGERS]
+        self._finger_velocities = [model.joint(name).dofadr[0] for name in FINGERS]
+        self._kinematics = ToolKinematics(model, site='robot0:grip')
+        super().__init__(options, render_mode)
+
+    @classmethod
+    def _build_model(cls) -> mujoco.MjModel:
+        package = importlib.util.find_spec('gymnasium_robotics')
+        if package is None or package.origin is None:
+            raise ModuleNotFoundError(
+                'fetch_reach takes the Fetch model from the package gymnasium-robotics, '
+                'which is not installed'
+            )
+        path = Path(package.origin).parent / 'envs' / 'assets' / 'fetch' / 'reach.xml'
+        return mujoco.MjModel.from_xml_path(str(path))
+
+    @classmethod
+    def _settle(cls, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        for name, value in (('slide0', 0.4049), ('slide1', 0.48), ('slide2', 0.0)):
+            data.joint(f'robot0:{name}').qpos = value
+        # The weld holds the gripper link on the target without an offset.
+        model.eq_data[0, :7] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+        mujoco.mj_forward(model, data)
+        data.mocap_pos[0] = data.site('robot0:grip').xpos + (-0.498, 0.005, -0.431 + 0.2)
+        data.mocap_quat[0] = TOOL_ROTATION
+        mujoco.mj_step(model, data, nstep=10 * cls.substeps)
+
+    def _draw_goal(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        return self._home + rng.uniform(-GOAL_RANGE, GOAL_RANGE, 3)
+
+    def _advance(self, action: NDArray[np.float32]) -> None:
+        model, data = self.model, self.data
+        data.mocap_pos[0] = data.xpos[self._gripper] + action[:3] * TARGET_STEP
+        data.mocap_quat[0] = data.xquat[self._gripper] + TOOL_ROTATION
+        mujoco.mj_step(model, data, nstep=self.substeps)
+        data.qpos[self._fingers] = 0.0
+        mujoco.mj_forward(model, data)
+
+    def _observation(self) -> NDArray[np.float64]:
+        qpos, qvel = self.data.qpos, self.data.qvel
+        position, velocity = self._kinematics.position_and_velocity(qpos, qvel)
+        fingers, finger_velocities = qpos[self._fingers], qvel[self._finger_velocities]
+        period = self.interface.control_period
+        return np.concatenate((position, fingers, velocity * period, finger_velocities * period))
+
+    def _declare(self) -> TaskInterface:
+        period = self.substeps * self.model.opt.timestep
+        per_period = f'm/s * {period:g} s'
+        axes = 'xyz'
+        return TaskInterface(
+            task='fetch_reach',
+            observation=(
+                *(Field(f'tool_position_{axis}', 'm') for axis in axes),
+                *(Field(f'{side}_finger_position', 'm') for side in ('right', 'left')),
+                *(Field(f'tool_velocity_{axis}', per_period) for axis in axes),
+                *(Field(f'{side}_finger_velocity', per_period) for side in ('right', 'left')),
+            ),
+            goal=tuple(Field(f'tool_position_{axis}', 'm') for axis in axes),
+            action=(
+                *(Field(f'tool_target_{axis}', 'm', scale=float(TARGET_STEP)) for axis in axes),
+                Field('gripper', '1', scale=0.0),
+            ),
+            action_meaning='tool_target_displacement',
+            frame='world',
+            control_period=period,
+            episode_steps=self.options.episode_steps,
+            goal_low=tuple(self._home - GOAL_RANGE),
+            goal_high=tuple(self._home + GOAL_RANGE),
+            success_threshold=self.options.threshold,
+            achieved_index=(0, 1, 2),
+        )

@@ -1,0 +1,72 @@
+"""What tasks in MuJoCo share: the simulation, its reset and its picture."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, ClassVar
+
+from mher_ros.tasks.task import Task, TaskOptions
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['MujocoTask']
+
+
+class MujocoTask(Task):
+    """
+    A task on a MuJoCo model.
+
+    The model and the settled initial state are made once a process and shared by all instances;
+    every reset restores exactly that state, with nothing left of the warm start.
+    """
+
+    substeps: ClassVar[int]
+    camera: ClassVar[dict[str, Any]]
+    """Free camera for pictures: lookat, distance, azimuth, elevation."""
+
+    def __init__(self, options: TaskOptions | None = None, render_mode: str | None = None) -> None:
+        self._settled = self._shared_settled_data()
+        self.model: mujoco.MjModel = self._settled.model
+        self.data = mujoco.MjData(self.model)
+        self._renderer: Any = None
+        super().__init__(options, render_mode)
+
+    @classmethod
+    @functools.cache
+    def _shared_settled_data(cls) -> mujoco.MjData:
+        data = mujoco.MjData(cls._build_model())
+        cls._settle(data.model, data)
+        return data
+
+    @classmethod
+    def _build_model(cls) -> mujoco.MjModel:
+        """Compile the model."""
+        raise NotImplementedError
+
+    @classmethod
+    def _settle(cls, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Bring ``data`` to the state every episode starts from."""
+
+    def _reset_state(self, rng: np.random.Generator) -> None:
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.time = self._settled.time
+        self.data.qpos[:] = self._settled.qpos
+        self.data.qvel[:] = self._settled.qvel
+        mujoco.mj_forward(self.model, self.data)
+
+    def render(self) -> NDArray[np.uint8]:
+        """Return a picture of the scene with the goal as a translucent ball."""
+        from mher_ros.tasks.rendering import SceneRenderer
+
+        if self._renderer is None:
+            self._renderer = SceneRenderer(self.model, self.camera)
+        goal = np.zeros(3)
+        goal[: self.goal.size] = self.goal
+        return self._renderer.draw(self.data, goal, self.interface.success_threshold)
+
+    def close(self) -> None:
+        """Free the renderer."""
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None

@@ -1,0 +1,150 @@
+"""A point in a square, with or without walls."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from mher_ros.options import option
+from mher_ros.tasks.interface import Field, TaskInterface
+from mher_ros.tasks.task import Task, TaskOptions
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['Point2DFourRoom', 'Point2DLarge', 'Point2DLargeOptions']
+
+
+@dataclasses.dataclass(frozen=True)
+class Point2DLargeOptions(TaskOptions):
+    """Options of point2d_large."""
+
+    box: float = option(
+        5.0, "half the square's side: 5 in the paper, 4 in its code", low=1.0, high=100.0
+    )
+
+
+class _Point2D(Task):
+    """Actions add to the position, which is kept inside the square and outside the walls."""
+
+    default_options: ClassVar[TaskOptions]
+    name: ClassVar[str]
+    walls: ClassVar[tuple[tuple[float, float, float, float], ...]] = ()
+    """Rectangles (x_low, x_high, y_low, y_high) that the point's centre may not enter."""
+
+    @property
+    def half_side(self) -> float:
+        """Half the side of the square."""
+        return 4.0
+
+    def _declare(self) -> TaskInterface:
+        box = self.half_side
+        position = (Field('position_x', '1'), Field('position_y', '1'))
+        return TaskInterface(
+            task=self.name,
+            observation=position,
+            goal=(Field('goal_x', '1'), Field('goal_y', '1')),
+            action=(Field('displacement_x', '1'), Field('displacement_y', '1')),
+            action_meaning='displacement',
+            frame='square',
+            control_period=0.1,
+            episode_steps=self.options.episode_steps,
+            goal_low=(-box, -box),
+            goal_high=(box, box),
+            success_threshold=self.options.threshold,
+            achieved_index=(0, 1),
+        )
+
+    def _reset_state(self, rng: np.random.Generator) -> None:
+        self._position = self._draw_free(rng)
+
+    def _draw_goal(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        return self._draw_free(rng)
+
+    def _draw_free(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        while True:
+            position = rng.uniform(-self.half_side, self.half_side, 2)
+            if not self._blocked(position):
+                return position
+
+    def _blocked(self, position: NDArray[np.float64]) -> bool:
+        x, y = position
+        return any(x0 < x < x1 and y0 < y < y1 for x0, x1, y0, y1 in self.walls)
+
+    def _advance(self, action: NDArray[np.float32]) -> None:
+        box = self.half_side
+        end = np.clip(self._position + action, -box, box)
+        if self.walls:
+            end = self._slid_along_walls(self._position, end)
+        self._position = end
+
+    def _slid_along_walls(
+        self, start: NDArray[np.float64], end: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return ``end`` with the coordinate that a wall stands in the way of held at its face."""
+        for _ in range(2):  # sliding along one wall can lead into a second
+            for wall in self.walls:
+                hit = _first_face(start, end, wall)
+                if hit is not None:
+                    axis, face = hit
+                    end = end.copy()
+                    end[axis] = face
+        return end
+
+    def _observation(self) -> NDArray[np.float64]:
+        return self._position.copy()
+
+    def render(self) -> NDArray[np.uint8]:
+        """Draw the square from above."""
+        from mher_ros.tasks.rendering import draw_square
+
+        return draw_square(self.half_side, self.walls, self._position, self.goal, self.interface)
+
+
+def _first_face(
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    wall: tuple[float, float, float, float],
+) -> tuple[int, float] | None:
+    """Return (axis, coordinate) of the face where the segment enters the wall, or None."""
+    entered, left, axis, face = -1.0, 1.0, -1, 0.0
+    for k in (0, 1):
+        x, way, low, high = float(start[k]), float(end[k] - start[k]), wall[2 * k], wall[2 * k + 1]
+        if way == 0.0:
+            if not low < x < high:
+                return None
+            continue
+        near, far = (low, high) if way > 0.0 else (high, low)
+        if (near - x) / way > entered:
+            entered, axis, face = (near - x) / way, k, near
+        left = min(left, (far - x) / way)
+    return (axis, face) if 0.0 <= entered < left else None
+
+
+class Point2DLarge(_Point2D):
+    """The open square."""
+
+    name = 'point2d_large'
+    summary = 'a point in an open square'
+    default_options = Point2DLargeOptions()
+
+    @property
+    def half_side(self) -> float:
+        """Half the side of the square, an option."""
+        assert isinstance(self.options, Point2DLargeOptions)
+        return self.options.box
+
+
+class Point2DFourRoom(_Point2D):
+    """Four rooms joined by doors; rectangles already include the point's radius."""
+
+    name = 'point2d_four_room'
+    summary = 'a point in four rooms joined by doors'
+    default_options = TaskOptions()
+    walls = (
+        (-5.6, -3.4, -0.8, 0.8),
+        (-1.48, 1.48, -0.8, 0.8),
+        (3.4, 5.6, -0.8, 0.8),
+        (-0.8, 0.8, -5.6, -3.4),
+        (-0.8, 0.8, -1.48, 1.48),
+        (-0.8, 0.8, 3.4, 5.6),
+    )
