@@ -1,0 +1,1 @@
+"""The learner: replay, relabelling, dynamics model, actor-critic, training loop."""

@@ -1,0 +1,62 @@
+"""
+Checkpoints: one file that is whole or an error.
+
+A line of text with the format and the SHA-256 of the rest, then what ``torch.save`` writes. It
+holds tensors, numbers and text only and is read without unpickling anything else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+from mher_ros.files import write_atomically
+import torch
+
+__all__ = ['CheckpointError', 'load_checkpoint', 'save_checkpoint']
+
+MAGIC = b'mher_ros checkpoint 1 '
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint that cannot be written or read; the message says which and why."""
+
+
+def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Write ``state``; on failure the checkpoint that was there stays."""
+    payload = io.BytesIO()
+    torch.save(state, payload)
+    content = payload.getvalue()
+    digest = hashlib.sha256(content).hexdigest().encode()
+    try:
+        write_atomically(path, MAGIC + digest + b'\n' + content)
+    except OSError as error:
+        kept = 'the one before is kept' if path.exists() else 'there is none yet'
+        raise CheckpointError(
+            f'cannot write the checkpoint {path} ({error.strerror}); {kept}'
+        ) from error
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Read what ``save_checkpoint`` wrote."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise CheckpointError(f'there is no checkpoint {path}') from None
+    except OSError as error:
+        raise CheckpointError(f'cannot read the checkpoint {path} ({error.strerror})') from error
+    header, _, payload = content.partition(b'\n')
+    if not header.startswith(MAGIC):
+        raise CheckpointError(
+            f'{path} is not a checkpoint of this version: it should begin with '
+            f'{MAGIC.decode().strip()!r}, it begins with {content[:24]!r}'
+        )
+    if hashlib.sha256(payload).hexdigest().encode() != header[len(MAGIC) :]:
+        raise CheckpointError(
+            f'the checkpoint {path} is damaged: its {len(payload)} bytes are not those that were '
+            'written'
+        )
+    state: dict[str, Any] = torch.load(io.BytesIO(payload), weights_only=True)
+    return state

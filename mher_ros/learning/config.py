@@ -1,0 +1,210 @@
+"""Every choice the learner has, documented once, and the presets as values of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from mher_ros.options import option, OptionError, override
+from mher_ros.tasks import task_class
+from mher_ros.tasks.task import TaskOptions
+
+__all__ = [
+    'ALGORITHMS',
+    'PRESETS',
+    'AgentConfig',
+    'ModelConfig',
+    'RelabelConfig',
+    'ScheduleConfig',
+    'TrainConfig',
+    'config_from_dict',
+    'make_config',
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class AgentConfig:
+    """Actor, critic and exploration."""
+
+    hidden: tuple[int, ...] = option((256, 256, 256), 'units of each hidden layer', low=1)
+    relative_goal: bool = option(False, 'show the networks the way to the goal, too')
+    actor_learning_rate: float = option(1e-3, "Adam's, for the actor", low=1e-6, high=1.0)
+    critic_learning_rate: float = option(1e-3, "Adam's, for the critic", low=1e-6, high=1.0)
+    batch: int = option(64, 'transitions in an update', low=1, high=65536)
+    gamma: float = option(0.99, 'discount', low=0.0, high=0.9999)
+    value_ceiling: float = option(0.0, 'targets are cut above this', low=0.0)
+    target_keep: float = option(0.9, 'share of the old in a target update', low=0.0, high=1.0)
+    target_every: int = option(5, 'updates between target updates', low=1)
+    alpha: float = option(3.0, 'weight of the supervised loss on relabelled rows', low=0.0)
+    alpha_half_life: float = option(
+        0.0, 'updates after which alpha has halved; 0: it never does', low=0.0
+    )
+    action_penalty: float = option(1.0, 'weight of the squared action', low=0.0)
+    explore_noise: float = option(0.2, 'standard deviation of noise on actions', low=0.0)
+    explore_random: float = option(0.3, 'chance of a uniform action', low=0.0, high=1.0)
+    explore_hold: int = option(1, 'steps for which a random action is held', low=1)
+    deploy_average: bool = option(False, 'evaluate and export the slowly moving target actor')
+    q_filter: bool = option(False, 'exp')
+    replay: int = option(1_000_000, 'transitions kept', low=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class RelabelConfig:
+    """Which goals replace the original ones."""
+
+    goals: str = option(
+        'virtual',
+        'none, future (of the same episode), virtual (of a model rollout), mixed (both)',
+        choices=('none', 'future', 'virtual', 'mixed'),
+    )
+    probability: float = option(0.8, 'share of rows relabelled', low=0.0, high=1.0)
+    steps: int = option(5, 'length n of the model rollout', low=0, high=1000)
+    rollout_noise: float = option(0.2, 'standard deviation of noise in the rollout', low=0.0)
+    virtual_share: float = option(
+        0.5, 'mixed: share of the relabelled rows that is virtual', low=0.0, high=1.0
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """The dynamics model."""
+
+    hidden: tuple[int, ...] = option((256, 256, 256, 256), 'units of each hidden layer', low=1)
+    members: int = option(3, 'networks in the ensemble', low=1, high=100)
+    learning_rate: float = option(1e-3, "Adam's", low=1e-6, high=1.0)
+    loss: str = option('absolute', 'absolute or squared error', choices=('absolute', 'squared'))
+    gradient_limit: float = option(5.0, "cut each tensor's gradient norm; 0: never", low=0.0)
+    fits_per_update: int = option(2, 'model steps in an update', low=0)
+    warmup_fits: int = option(100, 'model steps after the warm-up', low=0)
+    warmup_batch: int = option(512, 'transitions in each of those', low=1, high=65536)
+
+
+@dataclasses.dataclass(frozen=True)
+class ScheduleConfig:
+    """What happens when."""
+
+    warmup_episodes: int = option(20, 'episodes of random actions first (counted)', low=1)
+    episode_steps: int = option(100, 'steps in a training episode', low=1, high=100_000)
+    updates_per_episode: int = option(5, 'updates after each episode', low=0)
+    episodes_per_epoch: int = option(1, 'episodes between two evaluations', low=1)
+    evaluation_goals: int = option(100, 'goals in an evaluation', low=1)
+    steps: int = option(5000, 'stop after this many environment steps', low=1)
+    until: float = option(
+        0.0, 'stop once this success rate holds over two evaluations; 0: never', low=0.0, high=1.0
+    )
+    max_minutes: float = option(0.0, 'stop after this much time; 0: never', low=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """A whole run."""
+
+    task_name: str
+    algorithm: str
+    preset: str
+    seed: int
+    task: TaskOptions
+    agent: AgentConfig
+    relabel: RelabelConfig
+    model: ModelConfig
+    schedule: ScheduleConfig
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return dataclasses.asdict(self)
+
+
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    'mher': {},
+    'her': {'relabel.goals': 'future', 'agent.alpha': 0.0},
+    'ddpg': {'relabel.goals': 'none', 'agent.alpha': 0.0},
+}
+"""What makes each algorithm differ from the preset, which is written for MHER."""
+
+PRESETS: dict[str, dict[str, Any]] = {
+    'paper': {},
+    'paper_2021': {'relabel.rollout_noise': 0.0, 'model.members': 1},
+    'fast': {
+        'agent.relative_goal': True,
+        'agent.target_every': 1,
+        'agent.target_keep': 0.95,
+        'agent.gamma': 0.95,
+        'agent.deploy_average': True,
+        'agent.batch': 128,
+        'agent.alpha': 1.0,
+        'relabel.goals': 'mixed',
+        'model.members': 1,
+        'model.hidden': (128, 128),
+        'schedule.episode_steps': 50,
+        'schedule.warmup_episodes': 2,
+        'schedule.updates_per_episode': 100,
+        'schedule.episodes_per_epoch': 2,
+        'schedule.steps': 2000,
+        'schedule.until': 0.95,
+    },
+}
+"""Named sets of values; ``paper`` is the authors' newest code, ``paper_2021`` that of 2021."""
+
+EPISODES_PER_EPOCH = {'fetch_reach': 5, 'sawyer_reach': 5, 'reacher': 15}
+"""The paper's episodes an epoch; 1 elsewhere. It trains for 30 epochs."""
+
+
+def make_config(
+    task: str,
+    algorithm: str = 'mher',
+    preset: str = 'fast',
+    seed: int = 0,
+    changes: dict[str, Any] | None = None,
+) -> TrainConfig:
+    """Put task, algorithm and preset together, then apply ``changes`` (dotted key to value)."""
+    options = task_class(task).default_options
+    for name, value, known in (
+        ('algorithm', algorithm, ALGORITHMS),
+        ('preset', preset, PRESETS),
+    ):
+        if value not in known:
+            raise OptionError(f'unknown {name} {value!r}; there are {", ".join(known)}')
+    if seed < 0:
+        raise OptionError(f'seed must be at least 0, got {seed}')
+    config = TrainConfig(
+        task,
+        algorithm,
+        preset,
+        seed,
+        options,
+        AgentConfig(),
+        RelabelConfig(),
+        ModelConfig(),
+        ScheduleConfig(),
+    )
+    values = dict(PRESETS[preset])
+    if preset.startswith('paper'):
+        episodes = EPISODES_PER_EPOCH.get(task, 1)
+        values['schedule.episodes_per_epoch'] = episodes
+        values['schedule.steps'] = (20 + 30 * episodes) * 100
+    config = override(config, {**values, **ALGORITHMS[algorithm], **(changes or {})})
+    schedule = config.schedule
+    least = (schedule.warmup_episodes + 1) * schedule.episode_steps
+    if schedule.steps < least:
+        raise OptionError(
+            f'schedule.steps must be at least {least}, the warm-up and one episode, '
+            f'got {schedule.steps}'
+        )
+    return config
+
+
+def config_from_dict(values: dict[str, Any]) -> TrainConfig:
+    """Rebuild a configuration from ``to_dict``, checking every value."""
+    try:
+        head = {name: values[name] for name in ('task_name', 'algorithm', 'preset', 'seed')}
+        sections = {
+            name: values[name] for name in ('task', 'agent', 'relabel', 'model', 'schedule')
+        }
+        changes = {
+            f'{section}.{key}': value
+            for section, fields in sections.items()
+            for key, value in fields.items()
+        }
+    except (AttributeError, KeyError, TypeError) as error:
+        raise OptionError(f'not the configuration of a run: {error!r}') from None
+    return make_config(head['task_name'], head['algorithm'], head['preset'], head['seed'], changes)

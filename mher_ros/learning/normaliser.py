@@ -1,0 +1,52 @@
+"""Running mean and standard deviation that travel inside the network."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn, Tensor
+
+__all__ = ['Normaliser']
+
+
+class Normaliser(nn.Module):
+    """
+    Cumulative mean and standard deviation of every vector it was shown.
+
+    The sums are kept in double precision; what ``forward`` uses is single, as the networks are.
+    """
+
+    mean: Tensor
+    std: Tensor
+    total: Tensor
+    total_of_squares: Tensor
+    count: Tensor
+
+    def __init__(self, size: int, *, floor: float = 1e-4, clip: float = 0.0) -> None:
+        super().__init__()
+        self._floor, self._clip = floor, clip
+        self.register_buffer('mean', torch.zeros(size))
+        self.register_buffer('std', torch.ones(size))
+        self.register_buffer('total', torch.zeros(size, dtype=torch.float64))
+        self.register_buffer('total_of_squares', torch.zeros(size, dtype=torch.float64))
+        self.register_buffer('count', torch.zeros(1, dtype=torch.float64))
+
+    def forward(self, value: Tensor) -> Tensor:
+        """Return ``(value - mean) / std``, clipped if a clip was given."""
+        normalised = (value - self.mean) / self.std
+        return normalised.clamp(-self._clip, self._clip) if self._clip else normalised
+
+    def invert(self, normalised: Tensor) -> Tensor:
+        """Return the value that (without clipping) normalises to ``normalised``."""
+        return normalised * self.std + self.mean
+
+    @torch.no_grad()
+    def update(self, values: Tensor) -> None:
+        """Take in values of shape ``(B, size)``."""
+        wide = values.double()
+        self.total += wide.sum(0)
+        self.total_of_squares += wide.square().sum(0)
+        self.count += len(wide)
+        mean = self.total / self.count
+        variance = self.total_of_squares / self.count - mean.square()
+        self.mean.copy_(mean)
+        self.std.copy_(variance.clamp_min(self._floor**2).sqrt())

@@ -1,0 +1,56 @@
+"""Which goals a transition is learnt with, other than the one it was collected under."""
+
+from __future__ import annotations
+
+import abc
+
+from mher_ros.learning.replay import EpisodeReplay, Transitions
+from mher_ros.tasks.interface import TaskInterface
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['FutureGoals', 'GoalSource', 'MixedGoals', 'relabel']
+
+
+class GoalSource(abc.ABC):
+    """Proposes a goal for each transition of a batch."""
+
+    @abc.abstractmethod
+    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return goals (B, m)."""
+
+
+class FutureGoals(GoalSource):
+    """Goals achieved later in the same episode (Andrychowicz et al. 2017)."""
+
+    def __init__(self, replay: EpisodeReplay, interface: TaskInterface) -> None:
+        self._replay, self._interface = replay, interface
+
+    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return a goal from t + 1 to the end, uniformly."""
+        goals: NDArray[np.float32] = self._interface.achieved_goal(
+            self._replay.sample_future(batch, rng)
+        )
+        return goals
+
+
+class MixedGoals(GoalSource):
+    """Each row from the first source with a given probability, else from the second."""
+
+    def __init__(self, first: GoalSource, second: GoalSource, share: float) -> None:
+        self._first, self._second, self._share = first, second, share
+
+    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return goals of both sources, row by row."""
+        pick = rng.random((len(batch.steps), 1)) < self._share
+        return np.where(pick, self._first.propose(batch, rng), self._second.propose(batch, rng))
+
+
+def relabel(
+    batch: Transitions, source: GoalSource | None, probability: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return goals (B, m) and the mask (B,) of the rows that got one from ``source``."""
+    mask = rng.random(len(batch.steps)) < probability
+    if source is None or not probability:
+        return batch.goals, np.zeros_like(mask)
+    return np.where(mask[:, None], source.propose(batch, rng), batch.goals), mask

@@ -1,0 +1,127 @@
+"""
+A run and its folder.
+
+    config.json     every choice
+    progress.csv    one row an evaluation
+    tensorboard/    the same figures
+    checkpoint      from which the run goes on
+    policy.onnx     what is deployed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import json
+from pathlib import Path
+from typing import Any
+
+import mher_ros
+from mher_ros.files import write_atomically
+from mher_ros.learning.config import config_from_dict, TrainConfig
+from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
+from mher_ros.learning.train import CHECKPOINT, Ending, Trainer
+from mher_ros.options import OptionError
+from mher_ros.policy.contract import Contract
+from mher_ros.policy.export import export_policy
+from mher_ros.tasks import make
+from mher_ros.tasks.rollouts import Evaluator
+import numpy as np
+import torch
+
+__all__ = ['export_run', 'load_config', 'open_folder', 'POLICY', 'start_training']
+
+CONFIG, POLICY = 'config.json', 'policy.onnx'
+REPLAYED = 256
+"""Recorded states on which the exported file is compared with the network."""
+
+
+def open_folder(folder: Path, config: TrainConfig, resume: bool) -> None:
+    """Make the folder and write config.json; says so if it is taken or cannot be written."""
+    if not resume and (folder / CONFIG).exists():
+        raise OptionError(
+            f'{folder} already holds a run; go on with it by --resume, or name another folder '
+            'by --out'
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / CONFIG, json.dumps(config.to_dict(), indent=2).encode() + b'\n')
+    except OSError as error:
+        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
+
+
+def load_config(folder: Path) -> TrainConfig:
+    """Read the choices of the run in ``folder``."""
+    path = folder / CONFIG
+    try:
+        values = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise OptionError(f'{folder} holds no run: there is no {CONFIG} in it') from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise OptionError(f'cannot read {path}: {error}') from error
+    return config_from_dict(values)
+
+
+def start_training(
+    folder: Path,
+    config: TrainConfig,
+    displays: Sequence[Progress] = (),
+    *,
+    resume: bool = False,
+    asked_to_stop: Callable[[], bool] = lambda: False,
+    workers: int | None = None,
+) -> tuple[Trainer, Ending]:
+    """Train in one process until a budget is used up, then export the policy."""
+    torch.set_num_threads(1)
+    evaluator = Evaluator(config.task_name, config.task, workers)
+    progress = [
+        CsvProgress(folder / 'progress.csv'),
+        TensorBoardProgress(folder / 'tensorboard'),
+        *displays,
+    ]
+    trainer = Trainer(config, make(config.task_name, config.task), evaluator.run, folder, progress)
+    try:
+        # A run that died before its first checkpoint starts over.
+        if resume and (folder / CHECKPOINT).exists():
+            trainer.resume()
+        ending = trainer.run(asked_to_stop)
+    finally:
+        for listener in progress:
+            listener.close()
+    if trainer.agent.updates:
+        _export(trainer, config, folder / POLICY)
+    return trainer, ending
+
+
+def export_run(folder: Path, path: Path | None = None) -> Path:
+    """Write the policy of the run's checkpoint to ``path`` (default: into the folder)."""
+    config = load_config(folder)
+    task = make(config.task_name, config.task)
+    trainer = Trainer(config, task, Evaluator(config.task_name, config.task).run, folder)
+    trainer.resume()
+    if not trainer.agent.updates:
+        raise OptionError(f'the run in {folder} has not learnt anything yet')
+    target = path if path is not None else folder / POLICY
+    _export(trainer, config, target)
+    return target
+
+
+def _export(trainer: Trainer, config: TrainConfig, path: Path) -> None:
+    agent = trainer.agent
+    training: dict[str, Any] = {
+        'algorithm': config.algorithm,
+        'preset': config.preset,
+        'seed': config.seed,
+        'env_steps': trainer.env_steps,
+        'episodes': trainer.episodes,
+        'updates': agent.updates,
+        'mher_ros': mher_ros.__version__,
+        'config': config.to_dict(),
+    }
+    recorded = agent.replay.sample(REPLAYED, np.random.default_rng(config.seed))
+    export_policy(
+        agent.policy,
+        Contract(agent.interface, training, trainer.evaluation),
+        path,
+        recorded.observations,
+        recorded.goals,
+    )

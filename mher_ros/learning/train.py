@@ -1,0 +1,219 @@
+"""The training loop: episodes, updates, evaluations, checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import enum
+from pathlib import Path
+import time
+from typing import Any
+
+from mher_ros.learning.agent import Agent
+from mher_ros.learning.checkpoint import load_checkpoint, save_checkpoint
+from mher_ros.learning.config import TrainConfig
+from mher_ros.learning.networks import Policy
+from mher_ros.learning.progress import Progress, Row, WALL_TIME
+from mher_ros.learning.replay import Episode
+from mher_ros.tasks.rollouts import episode_seed, Evaluation, PolicyFunction
+import numpy as np
+from numpy.typing import NDArray
+import torch
+
+__all__ = ['Ending', 'Trainer', 'policy_function']
+
+TRAINING_STREAM, TEST_STREAM = 1, 2
+"""Second number of an episode's seed; training and test episodes share none."""
+CHECKPOINT = 'checkpoint'
+
+Evaluate = Callable[[PolicyFunction, Sequence[int]], Evaluation]
+
+
+class Ending(enum.Enum):
+    """Why a run stopped."""
+
+    SUCCESS = 'the success rate holds'
+    STEPS = 'the environment steps are used up'
+    TIME = 'the time is used up'
+    ASKED = 'it was asked to stop'
+
+
+class Trainer:
+    """
+    One run in one folder.
+
+    ``env`` is a Gymnasium GoalEnv with a ``interface``; ``evaluate`` tries a policy from given
+    reset seeds. A checkpoint is written after every evaluation and when the run stops; a run
+    that goes on from it does exactly what it would have done without the pause.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        env: Any,
+        evaluate: Evaluate,
+        folder: Path,
+        progress: Sequence[Progress] = (),
+    ) -> None:
+        self._config, self._env, self._evaluate = config, env, evaluate
+        self._folder, self._progress = folder, progress
+        self.agent = Agent(env.interface, config)
+        self.rows: list[Row] = []
+        self.evaluation: dict[str, Any] = {}
+        self.env_steps = 0
+        self.episodes = 0
+        self._training_successes: list[bool] = []
+        self._seconds_before = 0.0
+        self._started = time.monotonic()
+
+    def resume(self) -> None:
+        """Go on from the folder's checkpoint."""
+        state = load_checkpoint(self._folder / CHECKPOINT)
+        self.agent.load_state(state['agent'])
+        self.rows = list(state['rows'])
+        self.evaluation = dict(state['evaluation'])
+        self.env_steps, self.episodes = state['env_steps'], state['episodes']
+        self._training_successes = list(state['training_successes'])
+        self._seconds_before = state['seconds']
+        for progress in self._progress:
+            progress.resume(self.rows)
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        state = {
+            'agent': self.agent.state(),
+            'rows': self.rows,
+            'evaluation': self.evaluation,
+            'env_steps': self.env_steps,
+            'episodes': self.episodes,
+            'training_successes': self._training_successes,
+            'seconds': self._seconds(),
+        }
+        save_checkpoint(self._folder / CHECKPOINT, state)
+
+    def run(self, asked_to_stop: Callable[[], bool] = lambda: False) -> Ending:
+        """Train until a budget is used up; leaves a checkpoint, also when asked to stop."""
+        self._started = time.monotonic()
+        schedule = self._config.schedule
+        while True:
+            ending = self._ending()
+            if ending is None and asked_to_stop():
+                ending = Ending.ASKED
+            if ending is not None:
+                break
+            self._cycle()
+            since_warmup = self.episodes - schedule.warmup_episodes
+            if since_warmup > 0 and since_warmup % schedule.episodes_per_epoch == 0:
+                self._close_epoch()
+        if ending is not Ending.ASKED and self._rows_behind():
+            self._close_epoch()
+        self.save()
+        return ending
+
+    def _rows_behind(self) -> bool:
+        return not self.rows or self.rows[-1]['env_steps'] != self.env_steps
+
+    def _ending(self) -> Ending | None:
+        schedule = self._config.schedule
+        if schedule.until and len(self.rows) >= 2:
+            rates = [float(row['success_rate'] or 0.0) for row in self.rows[-2:]]
+            if min(rates) >= schedule.until:
+                return Ending.SUCCESS
+        if self.env_steps >= schedule.steps:
+            return Ending.STEPS
+        if schedule.max_minutes and self._seconds() >= 60.0 * schedule.max_minutes:
+            return Ending.TIME
+        return None
+
+    def _cycle(self) -> None:
+        """Do an episode, and the updates that follow it once the warm-up is over."""
+        schedule, agent = self._config.schedule, self.agent
+        warming_up = self.episodes < schedule.warmup_episodes
+        self._tell('warm-up' if warming_up else 'collecting')
+        episode = self._collect(random=warming_up)
+        agent.store(episode)
+        self.env_steps += len(episode)
+        self.episodes += 1
+        if warming_up:
+            if self.episodes == schedule.warmup_episodes:
+                self._tell('model')
+                agent.warm_up_model()
+            return
+        interface = self._env.interface
+        achieved = interface.achieved_goal(episode.observations[-1])
+        self._training_successes.append(bool(interface.reward(achieved, episode.goal) == 0.0))
+        for index in range(schedule.updates_per_episode):
+            if index % 10 == 0:
+                self._tell('learning')
+            agent.update()
+
+    def _collect(self, random: bool) -> Episode:
+        steps = self._config.schedule.episode_steps
+        seed = episode_seed(self._config.seed, TRAINING_STREAM, self.episodes)
+        start, _ = self._env.reset(seed=seed)
+        goal = start['desired_goal']
+        observations = np.empty((steps + 1, len(start['observation'])))
+        actions = np.empty((steps, len(self._env.interface.action)), np.float32)
+        observations[0] = start['observation']
+        for step in range(steps):
+            actions[step] = (
+                self.agent.random_action() if random else self.agent.act(observations[step], goal)
+            )
+            observations[step + 1] = self._env.step(actions[step])[0]['observation']
+        return Episode(observations, actions, goal)
+
+    def _close_epoch(self) -> None:
+        """Evaluate, report and save."""
+        self._tell('evaluating')
+        seeds = [
+            episode_seed(self._config.seed, TEST_STREAM, len(self.rows), index)
+            for index in range(self._config.schedule.evaluation_goals)
+        ]
+        evaluation = self._evaluate(policy_function(self.agent.policy), seeds)
+        self.evaluation = evaluation.summary()
+        row = self._row(evaluation)
+        self._training_successes = []
+        self.rows.append(row)
+        self.save()
+        for progress in self._progress:
+            progress.row(row)
+
+    def _row(self, evaluation: Evaluation) -> Row:
+        agent = self.agent
+        row: Row = {
+            'env_steps': self.env_steps,
+            'episodes': self.episodes,
+            'updates': agent.updates,
+            'success_rate': evaluation.success_rate,
+            'final_error': evaluation.final_error,
+            'training_success_rate': float(np.mean(self._training_successes)),
+        }
+        losses = agent.take_losses()
+        names = ['critic_loss', 'actor_loss']
+        if agent.dynamics is not None:
+            names.append('model_loss')
+            for index, error in enumerate(agent.model_errors()):
+                row[f'model_error_{index + 1}'] = error
+        row.update({name: losses.get(name) for name in names})
+        row[WALL_TIME] = round(self._seconds(), 3)
+        return row
+
+    def _seconds(self) -> float:
+        return self._seconds_before + time.monotonic() - self._started
+
+    def _tell(self, activity: str) -> None:
+        for progress in self._progress:
+            progress.activity(activity, self.env_steps, self.agent.updates)
+
+
+def policy_function(policy: Policy) -> PolicyFunction:
+    """Return the network as a function of arrays."""
+
+    @torch.inference_mode()
+    def act(observations: NDArray[Any], goals: NDArray[Any]) -> NDArray[np.float32]:
+        actions: NDArray[np.float32] = policy(
+            torch.from_numpy(observations.astype(np.float32)),
+            torch.from_numpy(goals.astype(np.float32)),
+        ).numpy()
+        return actions
+
+    return act
