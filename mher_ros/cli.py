@@ -1,0 +1,325 @@
+"""The command line: ``mher tasks | train | evaluate | export | render | demo``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+import json
+from pathlib import Path
+import signal
+import sys
+from typing import Any, TYPE_CHECKING
+
+import mher_ros
+from mher_ros.options import describe, OptionError
+from mher_ros.policy import PolicyFileError
+from mher_ros.tasks import task_class, TASKS
+
+if TYPE_CHECKING:
+    from mher_ros.learning.config import TrainConfig
+
+__all__ = ['main']
+
+WRONG_USE, INTERRUPTED = 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options) or 0)
+    except (OptionError, PolicyFileError) as error:
+        return _fail(error)
+    except KeyboardInterrupt:
+        print('interrupted', file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        # Imported late: both live beside heavy libraries that most commands never need.
+        from mher_ros.learning.checkpoint import CheckpointError
+        from mher_ros.tasks.rendering import RenderingError
+
+        if isinstance(error, (CheckpointError, RenderingError)):
+            return _fail(error)
+        raise
+
+
+def _fail(error: Exception) -> int:
+    print(f'mher: {error}', file=sys.stderr)
+    return WRONG_USE
+
+
+def _tasks(options: argparse.Namespace) -> None:
+    rows: list[dict[str, Any]] = []
+    for name in TASKS:
+        kind = task_class(name)
+        settings = [
+            {'key': f'task.{key}', 'default': value, 'help': text}
+            for key, value, text in describe(kind.default_options)
+        ]
+        rows.append({'task': name, 'summary': kind.summary, 'options': settings})
+    if options.json:
+        print(json.dumps({'tasks': rows}))
+        return
+    for row in rows:
+        print(f'{row["task"]:<18} {row["summary"]}')
+        for setting in row['options']:
+            print(f'    {setting["key"]}={setting["default"]}  {setting["help"]}')
+
+
+def _train(options: argparse.Namespace) -> int:
+    from mher_ros.learning.run import open_folder, POLICY, start_training
+    from mher_ros.learning.train import Ending
+
+    config, folder = _training_setup(options)
+    open_folder(folder, config, options.resume)
+    stop = _StopOnSignal()
+    try:
+        trainer, ending = start_training(
+            folder,
+            config,
+            [_display(config, options)],
+            resume=options.resume,
+            asked_to_stop=stop,
+            workers=options.workers,
+        )
+    finally:
+        stop.restore()
+    policy = folder / POLICY
+    result = {
+        'run': str(folder),
+        'policy': str(policy) if policy.exists() else None,
+        'ending': ending.name.lower(),
+        'env_steps': trainer.env_steps,
+        **(trainer.rows[-1] if trainer.rows else {}),
+    }
+    if options.json:
+        print(json.dumps(result))
+    else:
+        print(f'stopped after {trainer.env_steps} steps: {ending.value}')
+        print(f'policy: {result["policy"] or "none yet"}\nrun:    {folder}')
+        if ending is Ending.ASKED:
+            print(f'go on with: mher train {config.task_name} --resume --out {folder}')
+    return INTERRUPTED if ending is Ending.ASKED else 0
+
+
+def _training_setup(options: argparse.Namespace) -> tuple[TrainConfig, Path]:
+    """Return the configuration and folder that the options mean, a resumed run's own first."""
+    from mher_ros.learning.config import make_config
+    from mher_ros.learning.run import load_config
+
+    task_class(options.task)
+    changes = _changes(options.set)
+    for key in ('steps', 'until', 'max_minutes'):
+        if getattr(options, key) is not None:
+            changes[f'schedule.{key}'] = getattr(options, key)
+    head = {
+        'algorithm': options.algorithm,
+        'preset': options.preset,
+        'seed': options.seed,
+    }
+    given = {key: value for key, value in head.items() if value is not None}
+    if not options.resume:
+        config = make_config(options.task, changes=changes, **given)
+        return config, Path(options.out) if options.out else _free_folder(config)
+    if options.out is None:
+        raise OptionError('--resume needs --out: the folder of the run to go on with')
+    folder = Path(options.out)
+    stored = load_config(folder)
+    asked = {'task_name': options.task, **given}
+    for key, value in asked.items():
+        if getattr(stored, key) != value:
+            raise OptionError(
+                f'{folder} holds a run with {key} {getattr(stored, key)!r}, not {value!r}'
+            )
+    config = make_config(
+        stored.task_name,
+        stored.algorithm,
+        stored.preset,
+        stored.seed,
+        {**_flat(stored), **changes},
+    )
+    budgets = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
+    before, after = _flat(stored), _flat(config)
+    for key in sorted(set(changes) - budgets):
+        if before[key] != after[key]:
+            raise OptionError(
+                f'a run goes on with the choices it began with: {key} is {before[key]}, '
+                f'not {after[key]}'
+            )
+    return config, folder
+
+
+def _flat(config: TrainConfig) -> dict[str, Any]:
+    return {key: value for key, value, _ in describe(config)}
+
+
+def _free_folder(config: TrainConfig) -> Path:
+    name = f'{config.task_name}-{config.algorithm}-{config.preset}-seed{config.seed}'
+    folder, number = Path('runs') / name, 1
+    while folder.exists():
+        number += 1
+        folder = Path('runs') / f'{name}-{number}'
+    return folder
+
+
+def _display(config: TrainConfig, options: argparse.Namespace) -> Any:
+    from mher_ros.learning.progress import PlainDisplay, Progress, RichDisplay
+    from mher_ros.tasks import make
+
+    if options.json:
+        return Progress()
+    unit = make(config.task_name, config.task).interface.goal[0].unit
+    if sys.stdout.isatty():
+        return RichDisplay(unit, config.schedule.steps)
+    return PlainDisplay(unit)
+
+
+class _StopOnSignal:
+    """Turns the first SIGINT or SIGTERM into a wish to stop; the second one interrupts."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before = {
+            number: signal.signal(number, self._handle)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+
+    def __call__(self) -> bool:
+        return self._asked
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self._asked:
+            raise KeyboardInterrupt
+        self._asked = True
+        print(
+            '\nstopping after this episode, with a checkpoint; again to stop at once',
+            file=sys.stderr,
+        )
+
+    def restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from mher_ros.policy import load
+    from mher_ros.policy.evaluation import evaluate_policy, evaluation_lines
+
+    policy = load(Path(options.policy))
+    result = evaluate_policy(policy, options.episodes, options.seed, options.workers)
+    if options.json:
+        print(json.dumps(result))
+    else:
+        print('\n'.join(evaluation_lines(result)))
+
+
+def _export(options: argparse.Namespace) -> None:
+    from mher_ros.learning.run import export_run
+
+    print(export_run(Path(options.run), Path(options.out) if options.out else None))
+
+
+def _render(options: argparse.Namespace) -> None:
+    from mher_ros.tasks.rendering import choose_backend
+
+    choose_backend()
+    from mher_ros.policy import load
+    from mher_ros.policy.film import film_policy
+
+    print(film_policy(load(Path(options.policy)), Path(options.out), options.goals, options.seed))
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from mher_ros.tasks.rendering import choose_backend
+
+    choose_backend()
+    from mher_ros.demo import run_demo
+
+    return run_demo(Path(options.out), options.seed)
+
+
+def _changes(pairs: Sequence[str]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition('=')
+        if not equals or not key:
+            raise OptionError(f'--set takes key=value, got {pair!r}')
+        changes[key] = value
+    return changes
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='mher', description='Learn to reach with MHER, and run what was learnt.'
+    )
+    parser.add_argument('--version', action='version', version=mher_ros.__version__)
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+
+    def add(name: str, command: Callable[[argparse.Namespace], Any], text: str) -> Any:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(command=command)
+        return sub
+
+    tasks = add('tasks', _tasks, 'list the tasks and their options')
+    tasks.add_argument('--json', action='store_true', help='print one JSON object')
+
+    train = add('train', _train, 'learn a policy and export it to policy.onnx')
+    train.add_argument('task', metavar='TASK', help=f'one of {", ".join(TASKS)}')
+    train.add_argument('--algorithm', help='mher (default), her or ddpg')
+    train.add_argument('--preset', help='fast (default), paper or paper_2021')
+    train.add_argument('--seed', type=int, help='default 0')
+    train.add_argument('--steps', type=int, metavar='N', help='stop after N environment steps')
+    train.add_argument(
+        '--until', type=float, metavar='X', help='stop once success X holds over two evaluations'
+    )
+    train.add_argument('--max-minutes', type=float, metavar='M', help='stop after M minutes')
+    train.add_argument('--out', metavar='DIR', help='folder of the run (default: runs/...)')
+    train.add_argument('--resume', action='store_true', help='go on with the run in --out')
+    train.add_argument(
+        '--set', action='append', default=[], metavar='KEY=VALUE', help='change any choice'
+    )
+    train.add_argument('--workers', type=_positive, help='threads that evaluate (default: cores)')
+    train.add_argument('--json', action='store_true', help='print one JSON object at the end')
+
+    evaluate = add('evaluate', _evaluate, 'try a policy file on random goals')
+    evaluate.add_argument('policy', metavar='POLICY.onnx')
+    evaluate.add_argument('--episodes', type=_positive, default=100, help='goals (default 100)')
+    evaluate.add_argument('--seed', type=_seed, default=0, help='of the goals (default 0)')
+    evaluate.add_argument('--workers', type=_positive, help='threads (default: cores)')
+    evaluate.add_argument('--json', action='store_true', help='print one JSON object')
+
+    export = add('export', _export, "write policy.onnx from a run's checkpoint")
+    export.add_argument('run', metavar='RUN', help='folder of the run')
+    export.add_argument('--out', metavar='FILE', help='default: policy.onnx in that folder')
+
+    render = add('render', _render, 'film a policy, with or without a screen')
+    render.add_argument('policy', metavar='POLICY.onnx')
+    render.add_argument('-o', '--out', default='policy.gif', help='a .gif, .mp4 or .png file')
+    render.add_argument('--goals', type=_positive, default=3, help='goals shown (default 3)')
+    render.add_argument('--seed', type=_seed, default=0, help='of the goals (default 0)')
+
+    demo = add('demo', _demo, 'train, export and evaluate a Fetch arm, with a picture')
+    demo.add_argument('--out', default='demo_run', help='folder (default demo_run; made anew)')
+    demo.add_argument('--seed', type=_seed, default=0, help='default 0')
+    return parser
+
+
+def _positive(text: str) -> int:
+    return _at_least(text, 1)
+
+
+def _seed(text: str) -> int:
+    return _at_least(text, 0)
+
+
+def _at_least(text: str, low: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = low - 1
+    if value < low:
+        raise argparse.ArgumentTypeError(f'takes a whole number of at least {low}, got {text!r}')
+    return value

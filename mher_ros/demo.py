@@ -1,0 +1,110 @@
+"""The demonstration: learn to reach, export, try the file, draw what happened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+import shutil
+import sys
+from typing import Any
+
+from mher_ros.learning.config import make_config
+from mher_ros.learning.progress import PlainDisplay, RichDisplay, Row
+from mher_ros.learning.run import CONFIG, open_folder, POLICY, start_training
+from mher_ros.options import OptionError
+from mher_ros.policy import load
+from mher_ros.policy.evaluation import (
+    evaluate_policy,
+    evaluation_lines,
+    EVALUATION_STREAM,
+    make_task,
+)
+from mher_ros.policy.film import film_policy
+from mher_ros.policy.run import OnnxPolicy
+from mher_ros.tasks.rendering import RenderingError
+from mher_ros.tasks.rollouts import episode_seed
+import numpy as np
+
+__all__ = ['run_demo']
+
+PATHS = 12
+"""Goals whose paths are drawn."""
+
+
+def run_demo(folder: Path, seed: int = 0) -> int:
+    """Tell the story in ``folder``; returns 0 if the exported policy reaches its goals."""
+    _clear(folder)
+    config = make_config('fetch_reach', seed=seed)
+    print(
+        '1/4  A simulated Fetch arm learns to reach, from nothing, with MHER (seed '
+        f'{seed}).\n     It stops once 95 of 100 new goals are reached twice running.'
+    )
+    open_folder(folder, config, resume=False)
+    display = RichDisplay('m', config.schedule.steps) if sys.stdout.isatty() else PlainDisplay('m')
+    trainer, _ = start_training(folder, config, [display])
+    robot_time = trainer.env_steps * trainer.agent.interface.control_period
+    print('2/4  The exported policy.onnx, loaded as an arm would, tries 100 goals it never saw.')
+    policy = load(folder / POLICY)
+    result = evaluate_policy(policy, episodes=100, seed=seed)
+    print('3/4  Drawing the learning curve and the ways to some goals.')
+    written = [folder / POLICY, folder / 'progress.csv', folder / 'demo.png']
+    _draw(folder / 'demo.png', trainer.rows, policy, seed)
+    print('4/4  Filming the arm.')
+    try:
+        written.append(film_policy(policy, folder / 'reach.gif', goals=3, seed=seed))
+    except RenderingError as error:
+        print(f'     No film: {error}')
+    print()
+    print(f'{"learnt in":<28} {trainer.env_steps} steps, {robot_time:.0f} s of robot time')
+    print('\n'.join(evaluation_lines(result)))
+    print('\nwritten:', *(f'  {os.path.relpath(path)}' for path in written), sep='\n')
+    if result['success_rate'] < 0.9:
+        print('the policy reaches fewer than 90 of 100 goals: this is not as it should be')
+        return 1
+    return 0
+
+
+def _clear(folder: Path) -> None:
+    """Remove an earlier demonstration, and nothing else."""
+    if (folder / CONFIG).exists():
+        shutil.rmtree(folder)
+    elif folder.exists() and any(folder.iterdir()):
+        raise OptionError(f'{folder} is not empty and no earlier demonstration; name another')
+
+
+def _draw(path: Path, rows: list[Row], policy: OnnxPolicy, seed: int) -> None:
+    import matplotlib
+
+    matplotlib.use('Agg')
+    from matplotlib import pyplot
+
+    figure = pyplot.figure(figsize=(11, 4.5), layout='constrained')
+    curve = figure.add_subplot(1, 2, 1)
+    steps = [float(row['env_steps'] or 0) for row in rows]
+    curve.plot(steps, [100.0 * float(row['success_rate'] or 0) for row in rows], 'o-')
+    curve.set(xlabel='environment steps, warm-up counted', ylabel='goals reached of 100')
+    curve.set(ylim=(0, 103), xlim=(0, None), title='Learning')
+    curve.grid(alpha=0.3)
+    space: Any = figure.add_subplot(1, 2, 2, projection='3d')
+    for way, goal in _ways(policy, seed):
+        (line,) = space.plot(*way.T, lw=1.5)
+        space.scatter(*goal, color=line.get_color(), marker='*', s=70)
+    space.set(
+        xlabel='x [m]', ylabel='y [m]', zlabel='z [m]', title='Ways of the tool to its goals'
+    )
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def _ways(policy: OnnxPolicy, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    task = make_task(policy)
+    ways = []
+    for index in range(PATHS):
+        observation, _ = task.reset(seed=episode_seed(seed, EVALUATION_STREAM, index))
+        way = [observation['achieved_goal']]
+        for _ in range(25):
+            action = policy(observation['observation'], observation['desired_goal'])
+            observation, *_ = task.step(action)
+            way.append(observation['achieved_goal'])
+        ways.append((np.array(way), observation['desired_goal']))
+    return ways
