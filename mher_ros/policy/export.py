@@ -1,0 +1,156 @@
+"""Write a trained policy as one ONNX file, and only if the file acts as the policy does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import copy
+import logging
+import os
+from pathlib import Path
+from typing import Any
+import warnings
+
+from mher_ros.files import write_atomically
+from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
+from mher_ros.policy.run import from_bytes, PRODUCER
+from mher_ros.policy.seal import BLANK, seal, SEAL_KEY
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+import torch
+from torch import nn
+
+__all__ = ['export_policy', 'TOLERANCE']
+
+OPSET = 18
+TOLERANCE = 1e-5
+"""Largest difference between actions of the file and of the policy, but for rounding."""
+PROBES = 64
+"""Random states tried besides the recorded ones, from tiny to far outside any workspace."""
+
+
+def export_policy(
+    policy: nn.Module,
+    contract: Contract,
+    path: str | os.PathLike[str],
+    observations: ArrayLike,
+    goals: ArrayLike,
+) -> None:
+    """
+    Write ``policy`` with its ``contract`` to ``path``.
+
+    ``policy(observation, desired_goal)`` maps tensors (B, n) and (B, m) to actions (B, k) in
+    [-1, 1]. Before the file is written it is opened as ``load`` does and must give the same
+    actions for the recorded ``observations`` (N, n) and ``goals`` (N, m), together and one by
+    one. If anything fails PolicyFileError says what, and a file that was at ``path`` before is
+    still there, untouched.
+    """
+    target = Path(path).absolute()
+    text = contract.to_json()
+    states, targets = _with_probes(contract, observations, goals)
+    policy = copy.deepcopy(policy).cpu().eval()  # the learner's own goes on training as it was
+    expected, tolerance = _actions(policy, states, targets)
+    data = _packed(_traced(policy, contract), text)
+    exported = from_bytes(data, str(target))
+    pairs = zip(states, targets, strict=True)
+    _check_same('together', exported(states, targets), expected, tolerance)
+    _check_same('one by one', np.stack([exported(*pair) for pair in pairs]), expected, tolerance)
+    try:
+        write_atomically(target, data)
+    except OSError as error:
+        raise PolicyFileError(f'{target}: cannot be written: {error.strerror}') from error
+
+
+def _traced(policy: nn.Module, contract: Contract) -> Any:
+    """Return the ONNX model of ``policy``, for any batch size."""
+    sizes = len(contract.interface.observation), len(contract.interface.goal)
+    batch = torch.export.Dim('batch')
+    with _quiet():
+        program = torch.onnx.export(
+            policy,
+            tuple(torch.zeros(2, size) for size in sizes),  # a batch of 1 would be taken as fixed
+            input_names=['observation', 'desired_goal'],
+            output_names=['action'],
+            opset_version=OPSET,
+            dynamo=True,
+            external_data=False,
+            dynamic_shapes=({0: batch}, {0: batch}),
+            verbose=False,
+        )
+    assert program is not None
+    return program.model_proto
+
+
+def _packed(model: Any, contract: str) -> bytes:
+    """Return the sealed file: same weights and contract, same bytes."""
+    # The exporter notes where on this machine the source of every node lies.
+    graph = model.graph
+    del graph.value_info[:]
+    for part in (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output):
+        del part.metadata_props[:]
+        part.ClearField('doc_string')
+    model.producer_name = PRODUCER
+    model.ClearField('producer_version')
+    for key, value in ((CONTRACT_KEY, contract), (SEAL_KEY, BLANK)):
+        model.metadata_props.add(key=key, value=value)
+    return seal(model.SerializeToString(deterministic=True))
+
+
+def _with_probes(
+    contract: Contract, observations: ArrayLike, goals: ArrayLike
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the recorded states and goals with random ones below them."""
+    rng = np.random.default_rng(0)
+    interface = contract.interface
+    joined = []
+    for name, recorded, fields in (
+        ('observations', np.asarray(observations, np.float32), interface.observation),
+        ('goals', np.asarray(goals, np.float32), interface.goal),
+    ):
+        if recorded.ndim != 2 or not len(recorded) or recorded.shape[1] != len(fields):
+            raise ValueError(f'expected {name} (N, {len(fields)}), got {recorded.shape}')
+        scale = 10.0 ** rng.uniform(-2, 4, (PROBES, 1))
+        probes = scale * rng.standard_normal((PROBES, len(fields)))
+        joined.append(np.concatenate((recorded, probes.astype(np.float32))))
+    return joined[0], joined[1]
+
+
+def _actions(
+    policy: nn.Module, observations: NDArray[np.float32], goals: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], float]:
+    """Return the policy's actions (N, k) and how far the file's may be from them."""
+    inputs = torch.from_numpy(observations), torch.from_numpy(goals)
+    with torch.no_grad():
+        actions = policy(*inputs).numpy()
+        exact = copy.deepcopy(policy).double()(*(tensor.double() for tensor in inputs)).numpy()
+    outside = ~(np.abs(actions) <= 1)  # true for NaN
+    if outside.any():
+        raise PolicyFileError(f'expected actions in [-1, 1], the policy gives {actions[outside]}')
+    # A policy with a steep response is as far from itself in double precision as it is from the
+    # graph, which adds up the same products in another order.
+    return actions, max(TOLERANCE, 4 * float(np.abs(actions - exact).max()))
+
+
+def _check_same(
+    how: str, actions: NDArray[np.float32], expected: NDArray[np.float32], tolerance: float
+) -> None:
+    difference = np.abs(actions - expected).max()
+    if not difference <= tolerance:
+        raise PolicyFileError(
+            f'the exported graph does not act as the policy does: over {len(expected)} states, '
+            f'{how}, actions differ by up to {difference:.2g}; expected {tolerance:.2g} at most'
+        )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the exporter's warnings, which are about its own insides, off the terminal."""
+    logger = logging.getLogger('torch.onnx')
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,165 @@
+"""Open a policy file and run it, with numpy and onnxruntime only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
+from mher_ros.policy.seal import is_intact, is_sealed
+from mher_ros.tasks.interface import TaskInterface
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+import onnxruntime
+
+__all__ = ['OnnxPolicy', 'PRODUCER', 'from_bytes', 'load']
+
+PRODUCER = 'mher_ros'
+"""Producer name of the ONNX models written here; it stands at the start of the file."""
+
+
+class OnnxPolicy:
+    """Observation and goal to action, as the file that ``load`` opened computes it."""
+
+    contract: Contract
+    sha256: str
+    """Hash that seals the file: its identity, for logs."""
+
+    def __init__(self, path: str, contract: Contract, sha256: str, session: Any) -> None:
+        self.contract, self.sha256 = contract, sha256
+        self._path, self._session = path, session
+        interface = contract.interface
+        self._sizes = {'observation': len(interface.observation), 'goal': len(interface.goal)}
+
+    @property
+    def interface(self) -> TaskInterface:
+        """The task as the policy was trained on it."""
+        return self.contract.interface
+
+    def __call__(self, observation: ArrayLike, goal: ArrayLike) -> NDArray[np.float32]:
+        """
+        Return the action (k,) for an observation (n,) and a goal (m,), or (B, k) for batches.
+
+        Raises ValueError on another shape and on NaN or infinity.
+        """
+        state = self._checked('observation', observation)
+        target = self._checked('goal', goal)
+        if state.shape[:-1] != target.shape[:-1]:
+            raise ValueError(
+                'expected one goal for each observation, '
+                f'got observations {state.shape} and goals {target.shape}'
+            )
+        if state.ndim == 2:
+            return self._run(state, target)
+        return self._run(state[None], target[None])[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a path; a file that was replaced since is refused."""
+        return _load_same, (self._path, self.sha256)
+
+    def _run(self, state: NDArray[np.float32], target: NDArray[np.float32]) -> NDArray[np.float32]:
+        action: NDArray[np.float32]
+        (action,) = self._session.run(['action'], {'observation': state, 'desired_goal': target})
+        return action
+
+    def _checked(self, name: str, values: ArrayLike) -> NDArray[np.float32]:
+        with np.errstate(over='ignore'):  # beyond float32 is infinite, which is refused below
+            array = np.asarray(values, np.float32)
+        size = self._sizes[name]
+        if array.ndim not in (1, 2) or array.shape[-1] != size:
+            raise ValueError(f'expected {name} ({size},) or (B, {size}), got {array.shape}')
+        if not np.isfinite(array).all():
+            raise ValueError(f'expected finite numbers in {name}, got {array}')
+        return array
+
+
+def load(path: str | os.PathLike[str]) -> OnnxPolicy:
+    """
+    Open the policy file at ``path``, checking all of it before any of it is used.
+
+    PolicyFileError says what is wrong with a file that is missing, damaged, of another format or
+    not a policy, or whose contract does not fit its graph.
+    """
+    where = os.path.abspath(path)
+    try:
+        data = Path(where).read_bytes()
+    except OSError as error:
+        raise PolicyFileError(f'{where}: cannot be read: {error.strerror}') from error
+    try:
+        return from_bytes(data, where)
+    except PolicyFileError as error:
+        raise PolicyFileError(f'{where}: {error}') from None
+
+
+def from_bytes(data: bytes, path: str) -> OnnxPolicy:
+    """Open the content of the policy file at ``path``, as ``load`` does."""
+    if not is_sealed(data):
+        raise PolicyFileError(_why_unsealed(data))
+    if not is_intact(data):
+        raise PolicyFileError('was changed after it was written: its SHA-256 does not match')
+    session = _session(data)
+    contract = Contract.from_json(_contract_text(session))
+    _check_graph(session, contract.interface)
+    return OnnxPolicy(path, contract, data[-64:].decode(), session)
+
+
+def _load_same(path: str, sha256: str) -> OnnxPolicy:
+    policy = load(path)
+    if policy.sha256 != sha256:
+        raise PolicyFileError(f'{path}: expected SHA-256 {sha256}, got {policy.sha256}')
+    return policy
+
+
+def _why_unsealed(data: bytes) -> str:
+    if not data:
+        return 'is empty'
+    if PRODUCER.encode() in data[:32]:
+        return 'is cut short, or its end was changed: the SHA-256 that closes the file is missing'
+    _contract_text(_session(data))
+    return 'was changed after it was written: the SHA-256 that closes the file is missing'
+
+
+def _session(data: bytes) -> Any:
+    options = onnxruntime.SessionOptions()
+    # At batch 1 handing work to other threads takes longer than doing it.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(data, options, providers=['CPUExecutionProvider'])
+    except Exception as error:  # onnxruntime's errors have no base class of their own
+        raise PolicyFileError(f'is not an ONNX model that onnxruntime can run: {error}') from None
+
+
+def _contract_text(session: Any) -> str:
+    try:
+        metadata: dict[str, str] = session.get_modelmeta().custom_metadata_map
+    except UnicodeDecodeError as error:
+        raise PolicyFileError(f'contract: expected text; {error}') from None
+    if CONTRACT_KEY not in metadata:
+        raise PolicyFileError(
+            f'is an ONNX model but no policy of mher_ros: it has no metadata {CONTRACT_KEY!r}'
+        )
+    return metadata[CONTRACT_KEY]
+
+
+def _check_graph(session: Any, interface: TaskInterface) -> None:
+    """Refuse a graph that does not take and give the vectors of ``interface``, in any batch."""
+    expected = {
+        'inputs': {'observation': interface.observation, 'desired_goal': interface.goal},
+        'outputs': {'action': interface.action},
+    }
+    for kind, vectors in expected.items():
+        tensors = {tensor.name: tensor for tensor in getattr(session, f'get_{kind}')()}
+        if tensors.keys() != vectors.keys():
+            raise PolicyFileError(
+                f'graph: expected the {kind} {", ".join(vectors)}; got {", ".join(tensors)}'
+            )
+        for name, fields in vectors.items():
+            tensor = tensors[name]
+            free = tensor.shape and not isinstance(tensor.shape[0], int)
+            if tensor.type != 'tensor(float)' or not free or tensor.shape[1:] != [len(fields)]:
+                raise PolicyFileError(
+                    f'graph: the contract names {len(fields)} entries of {name}, so expected '
+                    f'tensor(float) [batch, {len(fields)}]; got {tensor.type} {tensor.shape}'
+                )
