@@ -131,7 +131,7 @@ class Agent:
         return means
 
     def state(self) -> dict[str, Any]:
-        """Return everything that ``load_state`` needs to go on exactly from here."""
+        """Return all that ``load_state`` needs to go on from here; its tensors are the live ones."""
         return {
             'modules': {name: module.state_dict() for name, module in self._modules().items()},
             'optimisers': [optimiser.state_dict() for optimiser in self._optimisers()],

@@ -124,7 +124,7 @@ class EpisodeReplay:
             'actions': self._actions[:held],
             'goals': self._goals[:held],
             'lengths': self._lengths[:held],
-            'episodes_stored': np.array(self.episodes_stored),
+            'episodes_stored': np.array([self.episodes_stored]),
         }
 
     def load_state(self, state: dict[str, NDArray[np.generic]]) -> None:
@@ -134,7 +134,7 @@ class EpisodeReplay:
         self._actions[:held] = state['actions']
         self._goals[:held] = state['goals']
         self._lengths[:held] = state['lengths']
-        self.episodes_stored = int(state['episodes_stored'])
+        self.episodes_stored = int(state['episodes_stored'][0])
 
     def _take(self, slots: NDArray[np.int64], steps: NDArray[np.int64]) -> Transitions:
         return Transitions(

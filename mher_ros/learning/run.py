@@ -69,8 +69,9 @@ def start_training(
     resume: bool = False,
     asked_to_stop: Callable[[], bool] = lambda: False,
     workers: int | None = None,
+    export: bool = True,
 ) -> tuple[Trainer, Ending]:
-    """Train in one process until a budget is used up, then export the policy."""
+    """Train in one process until a budget is used up, then export the policy if asked."""
     torch.set_num_threads(1)
     evaluator = Evaluator(config.task_name, config.task, workers)
     progress = [
@@ -87,7 +88,7 @@ def start_training(
     finally:
         for listener in progress:
             listener.close()
-    if trainer.agent.updates:
+    if export and trainer.agent.updates:
         _export(trainer, config, folder / POLICY)
     return trainer, ending
 

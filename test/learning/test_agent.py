@@ -1,0 +1,132 @@
+import copy
+
+from mher_ros.learning.agent import Agent
+from mher_ros.learning.replay import Episode
+from mher_ros.tasks import make
+import numpy as np
+import pytest
+import torch
+
+
+def random_episode(task, agent, seed, steps=20):
+    observation, _ = task.reset(seed=seed)
+    observations, actions = [observation['observation']], []
+    for _ in range(steps):
+        actions.append(agent.random_action())
+        observations.append(task.step(actions[-1])[0]['observation'])
+    return Episode(np.array(observations), np.array(actions), observation['desired_goal'])
+
+
+def trained(config, updates=6, task_name='point2d_large'):
+    task = make(task_name, config.task)
+    agent = Agent(task.interface, config)
+    for seed in range(3):
+        agent.store(random_episode(task, agent, seed))
+    agent.warm_up_model()
+    for _ in range(updates):
+        agent.update()
+    return agent
+
+
+def weights(agent):
+    return torch.cat([p.detach().flatten() for p in agent.actor.parameters()])
+
+
+@pytest.mark.parametrize('algorithm', ['mher', 'her', 'ddpg'])
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(tiny, algorithm):
+    first = weights(trained(tiny(algorithm, seed=1)))
+    assert torch.equal(first, weights(trained(tiny(algorithm, seed=1))))
+    assert not torch.equal(first, weights(trained(tiny(algorithm, seed=2))))
+
+
+def test_only_mher_has_a_model(tiny):
+    assert trained(tiny('mher')).dynamics is not None
+    assert trained(tiny('her')).dynamics is None
+    assert trained(tiny('ddpg')).dynamics is None
+
+
+def test_targets_move_only_when_it_is_time_and_by_their_share(tiny):
+    config = tiny('ddpg', agent__target_every=3, agent__target_keep=0.75)
+    agent = trained(config, updates=2)
+    start = [p.clone() for p in agent._target_actor.parameters()]
+    agent.update()
+    for old, target, online in zip(
+        start, agent._target_actor.parameters(), agent.actor.parameters(), strict=True
+    ):
+        assert torch.allclose(target, 0.75 * old + 0.25 * online, atol=1e-6)
+    moved = [p.clone() for p in agent._target_actor.parameters()]
+    agent.update()
+    for old, target in zip(moved, agent._target_actor.parameters(), strict=True):
+        assert torch.equal(old, target)
+
+
+def test_exploration_is_uniform_now_and_then_and_noisy_otherwise(tiny):
+    quiet = trained(tiny(agent__explore_noise=0.0, agent__explore_random=0.0))
+    observation, goal = np.zeros(2), np.ones(2)
+    assert np.array_equal(quiet.act(observation, goal), quiet.act(observation, goal))
+    wild = trained(tiny(agent__explore_random=1.0))
+    drawn = np.array([wild.act(observation, goal) for _ in range(400)])
+    assert drawn.std(0) == pytest.approx([3**-0.5] * 2, abs=0.06)
+    noisy = trained(tiny(agent__explore_noise=0.5, agent__explore_random=0.0))
+    drawn = np.array([noisy.act(observation, goal) for _ in range(50)])
+    assert len(np.unique(drawn[:, 0])) > 10
+    assert (np.abs(drawn) <= 1.0).all()
+
+
+def test_a_random_action_is_held_as_long_as_asked(tiny):
+    agent = trained(tiny(agent__explore_hold=3))
+    drawn = [tuple(agent.random_action()) for _ in range(6)]
+    assert drawn[0] == drawn[1] == drawn[2] != drawn[3]
+    assert drawn[3] == drawn[4] == drawn[5]
+
+
+def test_what_is_deployed_is_the_averaged_actor_if_asked(tiny):
+    online, average = trained(tiny()), trained(tiny(agent__deploy_average=True))
+    assert online.policy.actor is online.actor
+    assert average.policy.actor is average._target_actor
+
+
+def test_statistics_come_from_relabelled_goals_but_not_for_ddpg(tiny):
+    task = make('point2d_large')
+    her, ddpg = trained(tiny('her')), trained(tiny('ddpg'))
+    # Unrelabelled, three episodes have three goals; relabelled, many.
+    goals = [task.reset(seed=seed)[0]['desired_goal'] for seed in range(3)]
+    assert ddpg.view.goal.mean.numpy() == pytest.approx(np.mean(goals, 0), abs=1e-4)
+    assert her.view.goal.mean.numpy() != pytest.approx(np.mean(goals, 0), abs=1e-2)
+    assert float(her.view.goal.count) == float(ddpg.view.goal.count) == 60
+
+
+def test_the_goal_inside_an_observation_is_rewritten_before_learning(tiny, monkeypatch):
+    agent = trained(tiny('her', task='reacher'), updates=0, task_name='reacher')
+    seen = []
+    original = agent.view.forward
+
+    def record(observation, goal):
+        seen.append((observation.clone(), goal.clone()))
+        return original(observation, goal)
+
+    monkeypatch.setattr(agent.view, 'forward', record)
+    agent.update()
+    assert len(seen) == 2
+    for observation, goal in seen:
+        assert torch.equal(observation[:, 4:6], goal)
+
+
+def test_model_errors_are_given_for_every_horizon_and_change_nothing(tiny):
+    agent = trained(tiny())
+    before = agent.state()['rng']
+    assert len(agent.model_errors()) == 5
+    assert agent.state()['rng'] == before
+    assert trained(tiny('her')).model_errors() == []
+
+
+def test_a_restored_agent_goes_on_as_if_nothing_had_happened(tiny):
+    agent = trained(tiny())
+    task = make('point2d_large', tiny().task)
+    other = Agent(task.interface, tiny())
+    other.load_state(copy.deepcopy(agent.state()))
+    for _ in range(5):
+        agent.update()
+        other.update()
+    assert torch.equal(weights(agent), weights(other))
+    assert agent.take_losses() == other.take_losses()

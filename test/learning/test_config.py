@@ -1,0 +1,71 @@
+from mher_ros.learning.config import (
+    ALGORITHMS,
+    config_from_dict,
+    make_config,
+    PRESETS,
+)
+from mher_ros.options import OptionError
+from mher_ros.tasks import TASKS
+import pytest
+
+
+@pytest.mark.parametrize('preset', PRESETS)
+@pytest.mark.parametrize('task', TASKS)
+@pytest.mark.parametrize('algorithm', ALGORITHMS)
+def test_every_combination_is_valid_and_survives_json(task, algorithm, preset):
+    config = make_config(task, algorithm, preset, seed=3)
+    assert config_from_dict(config.to_dict()) == config
+
+
+def test_the_paper_preset_is_the_authors_schedule():
+    config = make_config('fetch_reach', preset='paper')
+    assert config.schedule.steps == (20 + 30 * 5) * 100
+    assert config.agent.batch == 64
+    assert config.schedule.updates_per_episode == 5
+    assert config.relabel.goals == 'virtual'
+    assert config.model.members == 3
+    assert make_config('point2d_large', preset='paper').schedule.steps == 5000
+    assert make_config('reacher', preset='paper').schedule.episodes_per_epoch == 15
+
+
+def test_the_older_state_of_the_authors_code_has_one_model_and_no_noise():
+    config = make_config('fetch_reach', preset='paper_2021')
+    assert config.model.members == 1
+    assert config.relabel.rollout_noise == 0.0
+
+
+def test_her_and_ddpg_differ_from_mher_in_goals_and_loss_only():
+    for name, goals in (('her', 'future'), ('ddpg', 'none')):
+        config = make_config('point2d_large', name, 'paper')
+        assert config.relabel.goals == goals
+        assert config.agent.alpha == 0.0
+        assert config.schedule == make_config('point2d_large', 'mher', 'paper').schedule
+
+
+def test_changes_go_over_the_preset_and_reach_the_task():
+    config = make_config('point2d_large', changes={'task.box': '4', 'agent.alpha': '2.5'})
+    assert config.task.box == 4.0
+    assert config.agent.alpha == 2.5
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        ({'task': 'juggle'}, "unknown task 'juggle'; the tasks are point2d_large"),
+        ({'algorithm': 'ppo'}, "unknown algorithm 'ppo'; there are mher, her, ddpg"),
+        ({'preset': 'slow'}, "unknown preset 'slow'; there are"),
+        ({'seed': -1}, 'seed must be at least 0, got -1'),
+        ({'changes': {'agent.beta': 1}}, "unknown key 'agent.beta'; the keys are"),
+        ({'changes': {'task.box': 4.0}}, "unknown key 'task.box'"),
+        ({'changes': {'agent.gamma': '1.5'}}, 'agent.gamma must be at least 0.0 and at most'),
+        ({'changes': {'schedule.steps': '10'}}, 'schedule.steps must be at least'),
+    ],
+)
+def test_a_wrong_choice_is_named(arguments, message):
+    with pytest.raises(OptionError, match=message.replace('.', r'\.')):
+        make_config(**{'task': 'fetch_reach', **arguments})
+
+
+def test_a_file_that_is_no_configuration_is_refused():
+    with pytest.raises(OptionError, match='not the configuration of a run'):
+        config_from_dict({'task_name': 'fetch_reach'})

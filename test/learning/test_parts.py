@@ -1,0 +1,238 @@
+"""Each part of an update against numbers worked out by hand."""
+
+from mher_ros.learning.actor_loss import joint_loss
+from mher_ros.learning.config import ModelConfig
+from mher_ros.learning.dynamics import Dynamics
+from mher_ros.learning.networks import Actor, Critic, Policy, View
+from mher_ros.learning.normaliser import Normaliser
+from mher_ros.learning.relabel import FutureGoals, GoalSource, MixedGoals, relabel
+from mher_ros.learning.targets import one_step_target
+from mher_ros.learning.virtual_goals import VirtualGoals
+import numpy as np
+import pytest
+import torch
+
+
+class FixedGoals(GoalSource):
+    def __init__(self, value):
+        self.value = value
+
+    def propose(self, batch, rng):
+        return np.full_like(batch.goals, self.value)
+
+
+class KnownDynamics(Dynamics):
+    """Adds the action to x, y and counts steps in the third entry."""
+
+    def __init__(self):
+        super().__init__(3, 2, ModelConfig(hidden=(4,), members=1), torch.Generator())
+
+    def step(self, observations, actions):
+        return observations + torch.cat((actions, torch.ones(len(actions), 1)), -1)
+
+
+def test_target_discounts_the_next_value_and_is_clipped_to_what_is_possible():
+    reward = torch.tensor([-1.0, -1.0, 0.0])
+    value = torch.tensor([-4.0, -50.0, 3.0])
+    # -1 + 0.9 * -4 = -4.6; -46 is below -1 / (1 - 0.9) = -10; 2.7 is above 0
+    target = one_step_target(reward, value, gamma=0.9, ceiling=0.0)
+    assert target.tolist() == pytest.approx([-4.6, -10.0, 0.0])
+    assert one_step_target(reward, value, 0.9, ceiling=100.0)[2] == pytest.approx(2.7)
+
+
+def test_joint_loss_is_value_plus_penalty_plus_masked_supervision():
+    value = torch.tensor([-2.0, -4.0])
+    proposed = torch.tensor([[0.5, 0.0], [1.0, -1.0]])
+    taken = torch.tensor([[0.5, 1.0], [0.0, 0.0]])
+    relabelled = torch.tensor([1.0, 0.0])
+    # value: 3; penalty: (0.25 + 0 + 1 + 1) / 4 = 0.5625; supervision of row 1 alone:
+    # mean over entries (0 + 1) / 2 = 0.5, over both rows 0.25
+    loss = joint_loss(value, proposed, taken, relabelled, alpha=3.0, action_penalty=1.0)
+    assert float(loss) == pytest.approx(3.0 + 0.5625 + 0.75)
+    assert float(joint_loss(value, proposed, taken, relabelled, 0.0, 0.0)) == pytest.approx(3.0)
+
+
+def test_relabelling_replaces_the_masked_share_of_goals_and_no_others(counted_replay, rng):
+    batch = counted_replay.sample(5000, rng)
+    goals, mask = relabel(batch, FixedGoals(7.0), 0.8, rng)
+    assert mask.mean() == pytest.approx(0.8, abs=0.02)
+    assert (goals[mask] == 7.0).all()
+    assert np.array_equal(goals[~mask], batch.goals[~mask])
+
+
+def test_without_a_source_no_row_is_relabelled(counted_replay, rng):
+    batch = counted_replay.sample(100, rng)
+    goals, mask = relabel(batch, None, 0.8, rng)
+    assert np.array_equal(goals, batch.goals)
+    assert not mask.any()
+
+
+def test_future_goals_are_achieved_later_in_the_episode(counted_replay, interface, rng):
+    batch = counted_replay.sample(500, rng)
+    goals = FutureGoals(counted_replay, interface).propose(batch, rng)
+    assert goals.shape == (500, 2)
+    assert (goals[:, 0] > batch.observations[:, 0]).all()
+    assert np.array_equal(goals[:, 1], -goals[:, 0])
+
+
+def test_mixed_goals_come_from_both_sources_in_proportion(counted_replay, rng):
+    batch = counted_replay.sample(5000, rng)
+    goals = MixedGoals(FixedGoals(1.0), FixedGoals(2.0), 0.3).propose(batch, rng)
+    assert (goals == 1.0).all(1).mean() == pytest.approx(0.3, abs=0.02)
+    assert np.isin(goals, (1.0, 2.0)).all()
+
+
+def test_virtual_goals_lie_on_the_rollout_from_the_next_state(counted_replay, interface, rng):
+    def policy(observations, goals):
+        # The rollout must be driven under the original goals.
+        assert torch.equal(goals, torch.from_numpy(batch.goals))
+        return torch.tensor([[1.0, 0.0]]).expand(len(goals), 2)
+
+    batch = counted_replay.sample(2000, rng)
+    source = VirtualGoals(KnownDynamics(), policy, interface, steps=3, noise=0.0)
+    goals = source.propose(batch, rng)
+    ahead = goals[:, 0] - batch.next_observations[:, 0]
+    # One of the real s_{t+1} and three virtual states, each as likely as another.
+    assert np.bincount(ahead.astype(int)) / 2000 == pytest.approx([0.25] * 4, abs=0.04)
+    assert np.array_equal(goals[:, 1], batch.next_observations[:, 1])
+
+
+def test_noise_in_the_rollout_keeps_actions_in_range(counted_replay, interface, rng):
+    batch = counted_replay.sample(500, rng)
+    source = VirtualGoals(
+        KnownDynamics(), lambda o, g: torch.ones(len(o), 2), interface, steps=1, noise=0.5
+    )
+    ahead = source.propose(batch, rng) - batch.next_observations[:, :2]
+    moved = ahead[(ahead != 0).any(1)]
+    assert (moved <= 1.0).all()
+    assert (moved < 1.0).any()
+
+
+def test_normaliser_has_the_mean_and_deviation_of_all_it_saw(rng):
+    values = rng.normal((3.0, -1.0), (2.0, 0.5), (300, 2))
+    normaliser = Normaliser(2)
+    for part in np.split(values, 3):
+        normaliser.update(torch.from_numpy(part.astype(np.float32)))
+    assert normaliser.mean.numpy() == pytest.approx(values.mean(0), abs=1e-5)
+    assert normaliser.std.numpy() == pytest.approx(values.std(0), abs=1e-5)
+    raw = torch.from_numpy(values.astype(np.float32))
+    assert torch.allclose(normaliser.invert(normaliser(raw)), raw, atol=1e-5)
+
+
+def test_normaliser_floors_a_constant_and_clips():
+    normaliser = Normaliser(1, floor=1e-4, clip=5.0)
+    normaliser.update(torch.full((10, 1), 2.0))
+    assert float(normaliser.std) == pytest.approx(1e-4)
+    assert float(normaliser(torch.tensor([[3.0]]))) == 5.0
+    assert float(normaliser(torch.tensor([[2.0]]))) == 0.0
+
+
+@pytest.mark.parametrize('relative', [False, True])
+def test_view_shows_normalised_observation_goal_and_way(interface, relative):
+    view = View(interface, relative)
+    observation = torch.tensor([[1.0, 2.0, 3.0]])
+    goal = torch.tensor([[4.0, 4.0]])
+    expected = [1, 2, 3, 4, 4] + ([3, 2] if relative else [])
+    assert view(observation, goal).tolist() == [expected]
+    assert view.size == len(expected)
+
+
+def test_view_cuts_raw_values_before_it_normalises(interface):
+    view = View(interface, relative=False)
+    view.update(torch.tensor([[1e9, 0.0, 0.0]]), torch.tensor([[0.0, 0.0]]))
+    assert float(view.observation.mean[0]) == 200.0
+
+
+def test_networks_have_zero_biases_xavier_weights_and_the_right_shapes(interface):
+    generator = torch.Generator().manual_seed(0)
+    view = View(interface, relative=False)
+    actor = Actor(view.size, 2, (256, 256), generator)
+    critic = Critic(view.size, 2, (256, 256), generator)
+    policy = Policy(view, actor)
+    action = policy(torch.zeros(7, 3), torch.zeros(7, 2))
+    assert action.shape == (7, 2)
+    assert (action.abs() <= 1).all()
+    assert critic(view(torch.zeros(7, 3), torch.zeros(7, 2)), action).shape == (7,)
+    weight = actor.layers[2].weight
+    bound = (6 / 512) ** 0.5
+    assert float(weight.detach().abs().max()) == pytest.approx(bound, rel=0.01)
+    assert not actor.layers[2].bias.any()
+
+
+class TestDynamics:
+    def make(self, members, **changes):
+        config = ModelConfig(hidden=(64, 64), members=members, **changes)
+        return Dynamics(2, 1, config, torch.Generator().manual_seed(1))
+
+    def data(self, rng, count=256):
+        state = rng.normal(size=(count, 2)).astype(np.float32)
+        action = rng.uniform(-1, 1, (count, 1)).astype(np.float32)
+        following = state + 0.1 * np.concatenate((state[:, 1:], action), 1)
+        return [torch.from_numpy(array) for array in (state, action, following)]
+
+    def test_it_learns_a_linear_system(self, rng):
+        dynamics = self.make(members=2)
+        data = self.data(rng)
+        dynamics.see(data[0], data[1])
+        for index in range(400):
+            dynamics.fit(*data, member=index % 2)
+        state, action, following = self.data(rng)
+        error = (dynamics.step(state, action) - following).abs().mean()
+        change = (following - state).abs().mean()
+        assert error < 0.2 * change
+
+    def test_fitting_one_member_leaves_the_others_alone(self, rng):
+        dynamics = self.make(members=3)
+        before = [weight.clone() for weight in dynamics._weights]
+        dynamics.fit(*self.data(rng), member=1)
+        for old, new in zip(before, dynamics._weights, strict=True):
+            assert torch.equal(old[[0, 2]], new[[0, 2]])
+            assert not torch.equal(old[1], new[1])
+
+    def test_a_prediction_is_the_mean_of_the_members(self, rng):
+        dynamics = self.make(members=3)
+        state, action, _ = self.data(rng, 5)
+        inputs = torch.cat((state, action), -1)
+        changes = []
+        for member in dynamics._members:
+            hidden = inputs
+            for index, (weight, bias) in enumerate(member):
+                hidden = hidden @ weight + bias
+                hidden = hidden.relu() if index < len(member) - 1 else hidden
+            changes.append(hidden)
+        expected = state + torch.stack(changes).mean(0)
+        assert torch.allclose(dynamics.step(state, action), expected, atol=1e-6)
+
+    def test_gradients_are_cut_tensor_by_tensor(self, rng):
+        dynamics = self.make(members=1, gradient_limit=1e-3)
+        state, action, following = self.data(rng)
+        dynamics.fit(state, action, following + 100, member=0)
+        norms = [float(tensor.grad.norm()) for layer in dynamics._members[0] for tensor in layer]
+        assert max(norms) == pytest.approx(1e-3, rel=1e-3)
+
+    @pytest.mark.parametrize(('loss', 'expected'), [('absolute', 2.0), ('squared', 8.0)])
+    def test_losses(self, loss, expected):
+        # Both of two entries are off by 2: mean absolute error 2, squared norm 8.
+        dynamics = self.make(members=1, loss=loss)
+        for weight in dynamics._weights:
+            weight.zero_()
+        state = torch.zeros(4, 2)
+        assert dynamics.fit(state, torch.zeros(4, 1), state + 2.0, 0) == pytest.approx(expected)
+
+    def test_rollout_begins_with_the_given_states_and_follows_the_model(self, rng):
+        dynamics = self.make(members=2)
+        state, action, _ = self.data(rng, 6)
+        states = dynamics.rollout(state, lambda s: action, 3)
+        assert states.shape == (4, 6, 2)
+        assert torch.equal(states[0], state)
+        assert torch.equal(states[1], dynamics.step(state, action))
+        assert torch.equal(states[3], dynamics.step(states[2], action))
+
+    def test_errors_compare_with_real_sequences_at_every_horizon(self, rng):
+        dynamics = self.make(members=1)
+        for weight in dynamics._weights:
+            weight.zero_()
+        # A model that predicts no change is off by 1, 2, 3 on a state that moves by 1.
+        observations = np.arange(4, dtype=np.float32)[:, None, None] * np.ones((1, 5, 2))
+        errors = dynamics.errors(observations.astype(np.float32), np.zeros((3, 5, 1), np.float32))
+        assert errors == pytest.approx([1.0, 2.0, 3.0])

@@ -1,0 +1,258 @@
+import csv
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+
+from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint
+from mher_ros.learning.run import export_run, load_config, open_folder, start_training
+from mher_ros.learning.train import CHECKPOINT, Ending
+from mher_ros.options import OptionError
+from mher_ros.policy import load
+import numpy as np
+import pytest
+import torch
+
+RUN = """
+import json, os, signal, sys
+from pathlib import Path
+from mher_ros.learning.agent import Agent
+from mher_ros.learning.config import config_from_dict
+from mher_ros.learning.run import open_folder, start_training
+
+folder, config = Path(sys.argv[1]), config_from_dict(json.loads(sys.argv[2]))
+deadly = int(sys.argv[3])
+update = Agent.update
+
+def update_or_die(self):
+    if self.updates == deadly:
+        os.kill(os.getpid(), signal.SIGKILL)
+    update(self)
+
+Agent.update = update_or_die
+open_folder(folder, config, resume=folder.exists())
+start_training(folder, config, resume=True, export=False)
+"""
+
+
+def run(folder, config, export=False, **options):
+    open_folder(folder, config, options.get('resume', False))
+    return start_training(folder, config, export=export, **options)
+
+
+def rows(folder):
+    """Return progress.csv without the one column that no two runs share."""
+    with (folder / 'progress.csv').open() as file:
+        return [
+            {key: value for key, value in row.items() if key != 'wall_seconds'}
+            for row in csv.DictReader(file)
+        ]
+
+
+def same_policy(one, two):
+    """Compare every network in both checkpoints, bit by bit."""
+    first, second = (
+        load_checkpoint(folder / CHECKPOINT)['agent']['modules'] for folder in (one, two)
+    )
+    return all(
+        torch.equal(tensor, second[name][key])
+        for name, module in first.items()
+        for key, tensor in module.items()
+    )
+
+
+def stop_after(cycles):
+    """Return a function that wants to stop when asked for the ``cycles + 1``-th time."""
+    asked = iter(range(10_000))
+    return lambda: next(asked) >= cycles
+
+
+@pytest.fixture(scope='module')
+def whole(tmp_path_factory):
+    """Run once without a break: 2 warm-up and 6 training episodes, 3 evaluations."""
+    from mher_ros.learning.config import make_config
+
+    config = make_config(
+        'point2d_large',
+        'mher',
+        'paper',
+        4,
+        {
+            'agent.hidden': (32, 32),
+            'model.hidden': (32,),
+            'model.warmup_fits': 5,
+            'schedule.warmup_episodes': 2,
+            'schedule.episode_steps': 20,
+            'schedule.updates_per_episode': 4,
+            'schedule.episodes_per_epoch': 2,
+            'schedule.evaluation_goals': 5,
+            'schedule.steps': 160,
+            'task.episode_steps': 20,
+        },
+    )
+    folder = tmp_path_factory.mktemp('whole') / 'run'
+    _, ending = run(folder, config, export=True)
+    assert ending is Ending.STEPS
+    return folder, config
+
+
+def test_progress_has_a_row_an_evaluation_with_warm_up_counted(whole):
+    table = rows(whole[0])
+    assert [row['env_steps'] for row in table] == ['80', '120', '160']
+    assert [row['episodes'] for row in table] == ['4', '6', '8']
+    assert [row['updates'] for row in table] == ['8', '16', '24']
+    for key in ('success_rate', 'training_success_rate', 'final_error', 'critic_loss'):
+        assert all(np.isfinite(float(row[key])) for row in table)
+    assert all(float(row[f'model_error_{h}']) > 0 for row in table for h in range(1, 6))
+
+
+def test_tensorboard_has_the_same_figures(whole):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(whole[0] / 'tensorboard'))
+    events.Reload()
+    shown = events.Scalars('final_error')
+    expected = rows(whole[0])
+    assert [event.step for event in shown] == [int(row['env_steps']) for row in expected]
+    assert [event.value for event in shown] == pytest.approx(
+        [float(row['final_error']) for row in expected]
+    )
+
+
+def test_the_same_seed_gives_the_same_run(whole, tmp_path):
+    run(tmp_path / 'again', whole[1])
+    assert rows(tmp_path / 'again') == rows(whole[0])
+    assert same_policy(tmp_path / 'again', whole[0])
+
+
+@pytest.mark.parametrize('cycles', range(8))
+def test_a_run_stopped_after_any_episode_and_resumed_is_the_same_run(whole, tmp_path, cycles):
+    folder = tmp_path / 'run'
+    _, ending = run(folder, whole[1], asked_to_stop=stop_after(cycles))
+    assert ending is Ending.ASKED
+    _, ending = run(folder, whole[1], resume=True)
+    assert ending is Ending.STEPS
+    assert rows(folder) == rows(whole[0])
+    assert same_policy(folder, whole[0])
+
+
+@pytest.mark.parametrize('deadly', [0, 5, 9, 23])
+def test_a_run_killed_at_any_update_and_resumed_is_the_same_run(whole, tmp_path, deadly):
+    import json
+
+    folder = tmp_path / 'run'
+    command = [sys.executable, '-c', RUN, str(folder), json.dumps(whole[1].to_dict())]
+    killed = subprocess.run([*command, str(deadly)], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    finished = subprocess.run([*command, '-1'], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert rows(folder) == rows(whole[0])
+    assert same_policy(folder, whole[0])
+
+
+def test_rows_after_the_checkpoint_are_taken_back_on_resume(whole, tmp_path):
+    folder = tmp_path / 'run'
+    run(folder, whole[1], asked_to_stop=stop_after(5))
+    with (folder / 'progress.csv').open('a') as file:
+        file.write('9999' + ',0' * (len(rows(folder)[0])) + '\n')
+    run(folder, whole[1], resume=True)
+    assert rows(folder) == rows(whole[0])
+
+
+def test_a_damaged_checkpoint_stops_the_resume_and_is_kept(whole, tmp_path):
+    folder = tmp_path / 'run'
+    run(folder, whole[1], asked_to_stop=stop_after(4))
+    checkpoint = folder / CHECKPOINT
+    damaged = checkpoint.read_bytes()[:-1]
+    checkpoint.write_bytes(damaged)
+    with pytest.raises(CheckpointError, match='is damaged'):
+        run(folder, whole[1], resume=True)
+    assert checkpoint.read_bytes() == damaged
+
+
+def test_until_stops_once_success_holds_over_two_evaluations(tiny, tmp_path):
+    config = tiny(schedule__until=0.2, schedule__steps=4000, task__threshold=6.0)
+    trainer, ending = run(tmp_path / 'run', config)
+    assert ending is Ending.SUCCESS
+    rates = [row['success_rate'] for row in trainer.rows]
+    assert min(rates[-2:]) >= 0.2
+    assert all(min(pair) < 0.2 for pair in zip(rates[:-2], rates[1:-1], strict=True))
+
+
+def test_max_minutes_stops_the_run(tiny, tmp_path):
+    config = tiny(schedule__steps=100_000, schedule__max_minutes=0.02)
+    _, ending = run(tmp_path / 'run', config)
+    assert ending is Ending.TIME
+    assert load_checkpoint(tmp_path / 'run' / CHECKPOINT)['env_steps'] < 100_000
+
+
+def test_the_last_steps_are_evaluated_even_within_an_epoch(tiny, tmp_path):
+    trainer, _ = run(tmp_path / 'run', tiny(schedule__steps=141))
+    assert [row['env_steps'] for row in trainer.rows] == [80, 120, 160]
+    trainer, _ = run(tmp_path / 'odd', tiny(schedule__steps=140))
+    assert [row['env_steps'] for row in trainer.rows] == [80, 120, 140]
+
+
+def test_a_taken_folder_and_an_unwritable_one_are_refused(whole, tmp_path):
+    with pytest.raises(OptionError, match='already holds a run'):
+        open_folder(whole[0], whole[1], resume=False)
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(OptionError, match='cannot write into the folder'):
+        open_folder(tmp_path / 'file' / 'run', whole[1], resume=False)
+
+
+def test_a_folder_remembers_its_configuration(whole):
+    assert load_config(whole[0]) == whole[1]
+
+
+def test_export_from_the_checkpoint_equals_the_export_at_the_end(whole, tmp_path):
+    path = export_run(whole[0], tmp_path / 'copy.onnx')
+    one, two = load(path), load(whole[0] / 'policy.onnx')
+    assert one.contract == two.contract
+    assert one.contract.training['env_steps'] == 160
+    assert one.contract.evaluation['success_rate'] == float(rows(whole[0])[-1]['success_rate'])
+    observation, goal = np.zeros(2), np.ones(2)
+    assert np.array_equal(one(observation, goal), two(observation, goal))
+
+
+@pytest.mark.parametrize('cycles', [2, 3])
+def test_a_run_asked_to_stop_exports_what_it_has_learnt(whole, tmp_path, cycles):
+    run(tmp_path / 'run', whole[1], asked_to_stop=stop_after(cycles), export=True)
+    assert (tmp_path / 'run' / 'policy.onnx').exists() == (cycles == 3)  # 2 are warm-up
+
+
+def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_the_checkpoint(whole, tmp_path):
+    import resource
+
+    folder = tmp_path / 'run'
+    run(folder, whole[1], asked_to_stop=stop_after(4))
+    before = (folder / CHECKPOINT).read_bytes()
+    command = [sys.executable, '-m', 'mher_ros', 'train', 'point2d_large', '--resume', '--out']
+    limit = len(before) // 2
+    run_again = subprocess.run(
+        [*command, str(folder)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, 'PYTHONPATH': str(Path(__file__).parents[2])},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert run_again.returncode == 2
+    assert 'cannot write the checkpoint' in run_again.stderr
+    assert 'Traceback' not in run_again.stderr
+    assert (folder / CHECKPOINT).read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('algorithm', 'least'), [('mher', 0.85), ('her', 0.0)])
+def test_mher_learns_point2d_within_the_papers_first_epochs(tmp_path, algorithm, least):
+    from mher_ros.learning.config import make_config
+
+    config = make_config(
+        'point2d_large', algorithm, 'paper', 1, {'task.box': 4.0, 'schedule.steps': 3000}
+    )
+    trainer, _ = run(tmp_path / 'run', config)
+    last = np.mean([row['success_rate'] for row in trainer.rows[-3:]])
+    assert last >= least
+    if algorithm == 'her':
+        assert last < 0.8  # the authors' HER takes 14 epochs and more
