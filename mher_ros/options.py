@@ -61,8 +61,7 @@ def override(options: Options, changes: dict[str, Any], prefix: str = '') -> Opt
     values: dict[str, Any] = {}
     for key, value in changes.items():
         head, _, rest = key.partition('.')
-        current = getattr(options, head, None)
-        if head not in fields or bool(rest) != dataclasses.is_dataclass(current):
+        if head not in fields or not _is_key(fields[head], getattr(options, head), rest):
             known = ', '.join(sorted(_keys(options, prefix)))
             raise OptionError(f'unknown key {prefix + key!r}; the keys are {known}')
         if rest:
@@ -92,23 +91,30 @@ def _keys(options: Any, prefix: str) -> list[str]:
     return [key for key, _, _ in describe(options, prefix)]
 
 
+def _is_key(field: Any, value: Any, rest: str) -> bool:
+    """Return whether the field is a section with more to its key, or a declared option."""
+    return bool(rest) if dataclasses.is_dataclass(value) else not rest and bool(field.metadata)
+
+
 def _default(field: Any) -> Any:
     return field.default
 
 
 def _read(key: str, value: Any, default: Any) -> Any:
-    if not isinstance(value, str) or isinstance(default, str):
-        if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
-        return tuple(value) if isinstance(default, tuple) and isinstance(value, list) else value
     try:
+        if not isinstance(value, str) or isinstance(default, str):
+            if isinstance(default, float) and isinstance(value, int | float):
+                return value if isinstance(value, bool) else float(value)
+            if isinstance(default, tuple) and isinstance(value, list):
+                return tuple(value)
+            return value
         if isinstance(default, bool):
             return {'true': True, 'false': False}[value.lower()]
         if isinstance(default, tuple):
             kind = type(default[0]) if default else float
             return tuple(kind(part) for part in value.split(',') if part.strip())
         return type(default)(value)
-    except (KeyError, ValueError):
+    except (KeyError, OverflowError, ValueError):
         raise OptionError(f'{key} takes {_kind(default)}, got {value!r}') from None
 
 
