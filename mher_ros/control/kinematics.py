@@ -34,7 +34,7 @@ class ToolKinematics:
 
     def position(self, joint_positions: ArrayLike) -> NDArray[np.float64]:
         """Return the tool's position in the model's world frame [m] for all ``nq`` joints."""
-        self._data.qpos[:] = joint_positions
+        self._data.qpos[:] = _vector('joint positions', joint_positions, self._model.nq)
         mujoco.mj_kinematics(self._model, self._data)
         return self._position.copy()
 
@@ -45,4 +45,12 @@ class ToolKinematics:
         position = self.position(joint_positions)
         mujoco.mj_comPos(self._model, self._data)
         self._fill_jacobian(self._model, self._data, self._jacobian, None, self._id)
-        return position, self._jacobian @ np.asarray(joint_velocities)
+        velocities = _vector('joint velocities', joint_velocities, self._model.nv)
+        return position, self._jacobian @ velocities
+
+
+def _vector(name: str, values: ArrayLike, size: int) -> NDArray[np.float64]:
+    vector = np.asarray(values, np.float64)
+    if vector.shape != (size,):  # a single number would be spread over all joints
+        raise ValueError(f'expected {size} {name}, got an array of shape {vector.shape}')
+    return vector
