@@ -112,8 +112,8 @@ class FetchReach(MujocoTask):
             frame='world',
             control_period=period,
             episode_steps=self.options.episode_steps,
-            goal_low=tuple(self._home - GOAL_RANGE),
-            goal_high=tuple(self._home + GOAL_RANGE),
+            goal_low=tuple((self._home - GOAL_RANGE).tolist()),
+            goal_high=tuple((self._home + GOAL_RANGE).tolist()),
             success_threshold=self.options.threshold,
             achieved_index=(0, 1, 2),
         )

@@ -99,6 +99,8 @@ class TaskInterface:
 
     def __post_init__(self) -> None:
         """Check that indices are runs inside the observation, as slicing assumes."""
-        for index in (self.achieved_index, self.goal_index):
-            if index and index != tuple(range(index[0], index[0] + len(self.goal))):
-                raise ValueError(f'{self.task}: {index} is not a run of {len(self.goal)} entries')
+        n, m = len(self.observation), len(self.goal)
+        runs = [tuple(range(first, first + m)) for first in range(n - m + 1)]
+        for index, allowed in ((self.achieved_index, runs), (self.goal_index, [(), *runs])):
+            if index not in allowed:
+                raise ValueError(f'{self.task}: {index} is not a run of {m} of the {n} entries')

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
 import gymnasium
 from mher_ros.options import override
 from mher_ros.tasks import make, task_class, TASKS
+from mher_ros.tasks.task import Task
 
 __all__ = ['register_envs']
 
@@ -18,13 +18,15 @@ def register_envs() -> None:
     for name, (_, class_name) in TASKS.items():
         env_id = f'mher_ros/{class_name}-v1'
         if env_id not in gymnasium.registry:
-            gymnasium.register(env_id, entry_point=functools.partial(_make, name))
+            entry_point = f'{__name__}:{make_registered.__name__}'
+            gymnasium.register(env_id, entry_point=entry_point, kwargs={'task': name})
 
 
-def _make(name: str, render_mode: str | None = None, **options: Any) -> gymnasium.Env[Any, Any]:
-    defaults = task_class(name).default_options
+def make_registered(task: str, render_mode: str | None = None, **options: Any) -> Task:
+    """Build the task for ``gymnasium.make``, whose other arguments are the task's options."""
+    defaults = task_class(task).default_options
     known = {field.name for field in dataclasses.fields(defaults)}
     unknown = set(options) - known
     if unknown:
-        raise TypeError(f'{name} has no options {sorted(unknown)}; it has {sorted(known)}')
-    return make(name, override(defaults, options), render_mode)
+        raise TypeError(f'{task} has no options {sorted(unknown)}; it has {sorted(known)}')
+    return make(task, override(defaults, options), render_mode)

@@ -45,8 +45,9 @@ class SceneRenderer:
             self._renderer = mujoco.Renderer(model, HEIGHT, WIDTH)
         except Exception as error:  # each backend fails in a way of its own
             raise RenderingError(
-                'MuJoCo cannot draw here: it needs EGL or OSMesa (Debian and Ubuntu: '
-                f'apt install libegl1 or libosmesa6) or a screen. It said: {error}'
+                'MuJoCo cannot draw here: without a screen it needs EGL or OSMesa (Debian and '
+                'Ubuntu: apt install libegl1 or libosmesa6), and MUJOCO_GL=egl or osmesa set '
+                f'before Python starts; it said: {error}'
             ) from error
         self._camera = mujoco.MjvCamera()
         self._camera.lookat[:] = camera['lookat']

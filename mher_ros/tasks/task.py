@@ -79,6 +79,8 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         action = np.asarray(action, dtype=np.float32)
         if action.shape != self.action_space.shape:
             raise ValueError(f'an action has shape {self.action_space.shape}, got {action.shape}')
+        if np.isnan(action).any():
+            raise ValueError(f'an action is made of numbers, got {action}')
         self._advance(np.clip(action, np.float32(-1.0), np.float32(1.0)))
         self._steps_left -= 1
         observation = self._observe()

@@ -1,0 +1,64 @@
+"""The declared interface of a task, apart from any task."""
+
+import dataclasses
+
+from mher_ros.tasks import make
+from mher_ros.tasks.interface import Field, TaskInterface
+import numpy as np
+import pytest
+import torch
+
+INTERFACE = TaskInterface(
+    task='example',
+    observation=tuple(Field(f'entry{index}', 'm') for index in range(6)),
+    goal=(Field('x', 'm'), Field('y', 'm')),
+    action=(Field('u', 'm'),),
+    action_meaning='displacement',
+    frame='world',
+    control_period=0.1,
+    episode_steps=10,
+    goal_low=(-1.0, -1.0),
+    goal_high=(1.0, 1.0),
+    success_threshold=0.5,
+    achieved_index=(4, 5),
+    goal_index=(1, 2),
+)
+
+
+@pytest.mark.parametrize('index', [(), (0, 2), (1, 0), (5, 6), (-2, -1), (0,), (0, 1, 2)])
+def test_achieved_goal_must_be_a_run_of_entries_of_the_observation(index):
+    with pytest.raises(ValueError, match='example: .* is not a run of 2 of the 6 entries'):
+        dataclasses.replace(INTERFACE, achieved_index=index)
+
+
+@pytest.mark.parametrize('index', [(0, 2), (5, 6), (-2, -1), (0,)])
+def test_repeated_goal_must_be_a_run_of_entries_of_the_observation(index):
+    with pytest.raises(ValueError, match='is not a run of 2 of the 6 entries'):
+        dataclasses.replace(INTERFACE, goal_index=index)
+
+
+@pytest.mark.parametrize('convert', [np.array, torch.tensor])
+def test_with_goal_rewrites_only_the_entries_that_repeat_it(convert):
+    observation = convert([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [9.0, 8.0, 7.0, 6.0, 5.0, 4.0]])
+    rewritten = INTERFACE.with_goal(observation, convert([[-1.0, -2.0], [-3.0, -4.0]]))
+    assert type(rewritten) is type(observation)
+    assert rewritten.tolist() == [[0, -1, -2, 3, 4, 5], [9, -3, -4, 6, 5, 4]]
+    assert observation.tolist() == [[0, 1, 2, 3, 4, 5], [9, 8, 7, 6, 5, 4]]
+
+
+def test_with_goal_returns_the_observation_itself_where_no_goal_is_repeated():
+    observation = np.zeros((3, 10))
+    assert make('fetch_reach').interface.with_goal(observation, np.ones((3, 3))) is observation
+
+
+def test_distance_is_euclidean():
+    distance = INTERFACE.distance([[0.0, 0.0], [1.0, 1.0]], [[3.0, 4.0], [1.0, 1.0]])
+    assert distance.tolist() == [5.0, 0.0]
+
+
+@pytest.mark.parametrize('missing', ['observation', 'goal_low', 'achieved_index', 'frame'])
+def test_dictionary_with_an_entry_missing_is_no_interface(missing):
+    values = INTERFACE.to_dict()
+    del values[missing]
+    with pytest.raises((KeyError, TypeError), match=missing):
+        TaskInterface.from_dict(values)
