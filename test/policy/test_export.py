@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import resource
 import stat
 import subprocess
 import sys
@@ -208,6 +209,22 @@ def test_folder_that_cannot_be_written_is_named(exported, tmp_path):
         with pytest.raises(PolicyFileError, match=f'^{path}: cannot be written: {why}'):
             export_policy(exported.policy, exported.contract, path, *states)
     assert list(tmp_path.rglob('*')) == [tmp_path / 'folder.onnx']
+
+
+def test_disk_that_fills_up_leaves_the_older_file(exported, tmp_path):
+    path = tmp_path / 'policy.onnx'
+    path.write_bytes(exported.path.read_bytes())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(PolicyFileError, match='cannot be written: File too large'):
+            export_policy(
+                exported.policy, exported.contract, path, exported.observations, exported.goals
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == exported.path.read_bytes()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_export_prints_nothing(tmp_path):
