@@ -131,7 +131,7 @@ class Agent:
         return means
 
     def state(self) -> dict[str, Any]:
-        """Return all that ``load_state`` needs to go on from here; its tensors are the live ones."""
+        """Return all that ``load_state`` needs to go on from here, by reference."""
         return {
             'modules': {name: module.state_dict() for name, module in self._modules().items()},
             'optimisers': [optimiser.state_dict() for optimiser in self._optimisers()],
@@ -224,19 +224,12 @@ class Agent:
         critic_gradients = torch.autograd.grad(critic_loss, list(self.critic.parameters()))
 
         proposed = self.actor(features)
-        alpha = settings.alpha
-        if settings.alpha_half_life:
-            alpha *= 0.5 ** (self.updates / settings.alpha_half_life)
-        if settings.q_filter:
-            with torch.no_grad():
-                better = (self.critic(features, taken) > self.critic(features, proposed)).numpy()
-            mask = mask & better
         actor_loss = joint_loss(
             self.critic(features, proposed),
             proposed,
             taken,
             torch.from_numpy(mask.astype(np.float32)),
-            alpha,
+            self._alpha(),
             settings.action_penalty,
         )
         actor_gradients = torch.autograd.grad(actor_loss, list(self.actor.parameters()))
@@ -245,6 +238,12 @@ class Agent:
         _step(self._actor_optimiser, actor_gradients)
         self._losses.setdefault('critic_loss', []).append(float(critic_loss.detach()))
         self._losses.setdefault('actor_loss', []).append(float(actor_loss.detach()))
+
+    def _alpha(self) -> float:
+        settings = self._config.agent
+        if not settings.alpha_half_life:
+            return settings.alpha
+        return settings.alpha * 0.5 ** (self.updates / settings.alpha_half_life)
 
     @torch.no_grad()
     def _move_targets(self, share: float) -> None:

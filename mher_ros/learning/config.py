@@ -44,7 +44,6 @@ class AgentConfig:
     explore_random: float = option(0.3, 'chance of a uniform action', low=0.0, high=1.0)
     explore_hold: int = option(1, 'steps for which a random action is held', low=1)
     deploy_average: bool = option(False, 'evaluate and export the slowly moving target actor')
-    q_filter: bool = option(False, 'exp')
     replay: int = option(1_000_000, 'transitions kept', low=1)
 
 
@@ -125,21 +124,24 @@ PRESETS: dict[str, dict[str, Any]] = {
     'paper': {},
     'paper_2021': {'relabel.rollout_noise': 0.0, 'model.members': 1},
     'fast': {
+        'agent.hidden': (128, 128),
         'agent.relative_goal': True,
+        'agent.batch': 128,
+        'agent.gamma': 0.95,
         'agent.target_every': 1,
         'agent.target_keep': 0.95,
-        'agent.gamma': 0.95,
         'agent.deploy_average': True,
-        'agent.batch': 128,
         'agent.alpha': 1.0,
+        'agent.alpha_half_life': 150.0,
         'relabel.goals': 'mixed',
-        'model.members': 1,
+        'relabel.steps': 2,
         'model.hidden': (128, 128),
-        'schedule.episode_steps': 50,
-        'schedule.warmup_episodes': 2,
+        'model.members': 1,
+        'schedule.episode_steps': 25,
+        'schedule.warmup_episodes': 3,
         'schedule.updates_per_episode': 100,
         'schedule.episodes_per_epoch': 2,
-        'schedule.steps': 2000,
+        'schedule.steps': 3000,
         'schedule.until': 0.95,
     },
 }

@@ -1,0 +1,68 @@
+"""The experiments there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mher_ros.experiments.experiment import Experiment, Variant
+
+__all__ = ['EXPERIMENTS']
+
+
+def _paper(algorithm: str, preset: str = 'paper') -> Variant:
+    name = algorithm if preset == 'paper' else f'{algorithm} {preset}'
+    return Variant(name, 'point2d_large', algorithm, preset, (('task.box', 4.0),))
+
+
+def _fetch(name: str, algorithm: str = 'mher', **changes: Any) -> Variant:
+    """Return a variant of ``fast`` on fetch_reach that runs on far enough to be judged."""
+    values = {key.replace('__', '.'): value for key, value in changes.items()}
+    return Variant(name, 'fetch_reach', algorithm, 'fast', tuple(values.items()))
+
+
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(
+            'paper_point2d',
+            "Does the paper preset learn as the authors' code does?",
+            (_paper('mher'), _paper('mher', 'paper_2021'), _paper('her'), _paper('ddpg')),
+            'mean_success',
+        ),
+        Experiment(
+            'fast_reach',
+            'How many environment steps does fast take to reach?',
+            (
+                _fetch('fetch_reach, mher'),
+                _fetch('fetch_reach, her', 'her'),
+                Variant('sawyer_reach, mher', 'sawyer_reach'),
+                Variant('sawyer_reach, her', 'sawyer_reach', 'her'),
+            ),
+            'steps_to_95',
+        ),
+        Experiment(
+            'fast_ablation',
+            'What does each choice of fast bring on fetch_reach?',
+            (
+                _fetch('fast'),
+                _fetch('no supervised loss', agent__alpha=0.0),
+                _fetch('alpha does not fade', agent__alpha_half_life=0.0),
+                _fetch('virtual goals only', relabel__goals='virtual'),
+                _fetch('rollouts of 5 steps', relabel__steps=5),
+                _fetch('future goals only (her)', 'her'),
+                _fetch('goal not shown as a way', agent__relative_goal=False),
+                _fetch('half the updates', schedule__updates_per_episode=50),
+                _fetch('gamma 0.99', agent__gamma=0.99),
+                _fetch('online actor evaluated', agent__deploy_average=False),
+                _fetch(
+                    'episodes of 100 steps',
+                    schedule__episode_steps=100,
+                    schedule__warmup_episodes=1,
+                    schedule__updates_per_episode=400,
+                    schedule__episodes_per_epoch=1,
+                ),
+            ),
+            'steps_to_95',
+        ),
+    )
+}

@@ -1,0 +1,105 @@
+"""An experiment: variants of a training run, each over several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import multiprocessing
+import os
+from pathlib import Path
+import tempfile
+from typing import Any
+
+from mher_ros.files import write_atomically
+from mher_ros.learning.config import make_config
+from mher_ros.learning.run import start_training
+from mher_ros.options import OptionError
+
+__all__ = ['Experiment', 'run_experiment', 'Variant']
+
+Rows = list[dict[str, float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """One line of an experiment's table."""
+
+    name: str
+    task: str
+    algorithm: str = 'mher'
+    preset: str = 'fast'
+    changes: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """What is compared, and which figure of the runs is looked at."""
+
+    name: str
+    question: str
+    variants: tuple[Variant, ...]
+    measure: str
+    """``steps_to_95`` or ``mean_success``, see ``tables``."""
+
+
+def run_experiment(
+    experiment: Experiment, seeds: Sequence[int], folder: Path, processes: int | None = None
+) -> Iterator[tuple[Variant, int, Rows]]:
+    """
+    Yield the rows of every run as it ends.
+
+    A run that is already in ``folder`` is read from there, so an interrupted experiment goes on
+    where it was.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
+    waiting = []
+    for seed in seeds:
+        for variant in experiment.variants:
+            path = _result_path(folder, variant, seed)
+            if path.exists():
+                yield variant, seed, json.loads(path.read_text())['rows']
+            else:
+                waiting.append((variant, seed))
+    if not waiting:
+        return
+    context = multiprocessing.get_context('spawn')
+    workers = processes or len(os.sched_getaffinity(0))
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+        running = {
+            pool.submit(_run_once, variant, seed, folder): (variant, seed)
+            for variant, seed in waiting
+        }
+        try:
+            for done in concurrent.futures.as_completed(running):
+                variant, seed = running[done]
+                yield variant, seed, done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _run_once(variant: Variant, seed: int, folder: Path) -> Rows:
+    config = make_config(
+        variant.task, variant.algorithm, variant.preset, seed, dict(variant.changes)
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        trainer, _ = start_training(Path(scratch), config, workers=1, export=False)
+    rows: Rows = [{key: value or 0.0 for key, value in row.items()} for row in trainer.rows]
+    result = {'variant': variant.name, 'config': config.to_dict(), 'rows': rows}
+    write_atomically(_result_path(folder, variant, seed), json.dumps(result).encode())
+    return rows
+
+
+def _result_path(folder: Path, variant: Variant, seed: int) -> Path:
+    """Return where the run's result lies: a name that changes with every choice of the run."""
+    config = make_config(
+        variant.task, variant.algorithm, variant.preset, seed, dict(variant.changes)
+    )
+    digest = hashlib.sha256(json.dumps(config.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
+    return folder / f'{variant.name.replace(" ", "_").replace("/", "_")}-seed{seed}-{digest}.json'

@@ -1,0 +1,51 @@
+"""Runs to figures, figures to a Markdown table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mher_ros.experiments.experiment import Experiment, Rows
+import numpy as np
+
+__all__ = ['markdown_table', 'MEASURES', 'steps_to']
+
+NEVER = float('inf')
+
+
+def steps_to(rate: float, rows: Rows) -> float:
+    """Return the steps at which success first reaches ``rate`` and holds it once more."""
+    for row, following in zip(rows, rows[1:], strict=False):
+        if row['success_rate'] >= rate and following['success_rate'] >= rate:
+            return row['env_steps']
+    return NEVER
+
+
+def mean_success(rows: Rows) -> float:
+    """Return the mean success rate over all evaluations."""
+    return float(np.mean([row['success_rate'] for row in rows]))
+
+
+MEASURES: dict[str, tuple[str, Callable[[Rows], float], str]] = {
+    'steps_to_95': ('steps to 95 %', lambda rows: steps_to(0.95, rows), '.0f'),
+    'mean_success': ('mean success', mean_success, '.3f'),
+}
+"""Name to (heading, function of a run's rows, format)."""
+
+
+def markdown_table(experiment: Experiment, results: dict[str, dict[int, Rows]]) -> str:
+    """Return one line a variant: each seed's figure, then median and mean."""
+    heading, measure, form = MEASURES[experiment.measure]
+    seeds = sorted({seed for runs in results.values() for seed in runs})
+    lines = [
+        f'| {heading} | {" | ".join(f"seed {seed}" for seed in seeds)} | median | mean |',
+        '|---' * (len(seeds) + 3) + '|',
+    ]
+    for variant in experiment.variants:
+        runs = results.get(variant.name, {})
+        figures = {seed: measure(rows) for seed, rows in runs.items()}
+        cells = [format(figures[s], form) if s in figures else '' for s in seeds]
+        values = list(figures.values())
+        summary = [format(f(values), form) if values else '' for f in (np.median, np.mean)]
+        cells = ['never' if cell == 'inf' else cell for cell in (*cells, *summary)]
+        lines.append(f'| {variant.name} | {" | ".join(cells)} |')
+    return '\n'.join(lines)
