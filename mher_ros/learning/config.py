@@ -121,7 +121,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 """What makes each algorithm differ from the preset, which is written for MHER."""
 
 PRESETS: dict[str, dict[str, Any]] = {
-    'paper': {},
+    'paper': {'agent.value_ceiling': 100.0},
     'paper_2021': {'relabel.rollout_noise': 0.0, 'model.members': 1},
     'fast': {
         'agent.hidden': (128, 128),

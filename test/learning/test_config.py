@@ -24,6 +24,7 @@ def test_the_paper_preset_is_the_authors_schedule():
     assert config.schedule.updates_per_episode == 5
     assert config.relabel.goals == 'virtual'
     assert config.model.members == 3
+    assert config.agent.value_ceiling == 100.0
     assert make_config('point2d_large', preset='paper').schedule.steps == 5000
     assert make_config('reacher', preset='paper').schedule.episodes_per_epoch == 15
 
@@ -32,6 +33,7 @@ def test_the_older_state_of_the_authors_code_has_one_model_and_no_noise():
     config = make_config('fetch_reach', preset='paper_2021')
     assert config.model.members == 1
     assert config.relabel.rollout_noise == 0.0
+    assert config.agent.value_ceiling == 0.0
 
 
 def test_her_and_ddpg_differ_from_mher_in_goals_and_loss_only():
