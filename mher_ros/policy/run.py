@@ -52,7 +52,8 @@ class OnnxPolicy:
             )
         if state.ndim == 2:
             return self._run(state, target)
-        return self._run(state[None], target[None])[0]
+        action: NDArray[np.float32] = self._run(state[None], target[None])[0]
+        return action
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as a path; a file that was replaced since is refused."""
@@ -64,8 +65,7 @@ class OnnxPolicy:
         return action
 
     def _checked(self, name: str, values: ArrayLike) -> NDArray[np.float32]:
-        with np.errstate(over='ignore'):  # beyond float32 is infinite, which is refused below
-            array = np.asarray(values, np.float32)
+        array = np.asarray(values, np.float32)  # infinite beyond 3e38, so refused below
         size = self._sizes[name]
         if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ValueError(f'expected {name} ({size},) or (B, {size}), got {array.shape}')
