@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from typing import Any
 
+from mher_ros.files import write_atomically
 from mher_ros.options import OptionError
 from mher_ros.policy.evaluation import EVALUATION_STREAM, make_task
 from mher_ros.policy.run import OnnxPolicy
@@ -16,32 +19,41 @@ __all__ = ['film_policy']
 FORMATS = ('.gif', '.mp4', '.png')
 SECONDS_PER_GOAL = 2.0
 """Length of the film of one goal; the arm is there long before the episode ends."""
-FRAMES_PER_SECOND = 25.0
+MOST_FRAMES_PER_SECOND = 25.0
 
 
 def film_policy(policy: OnnxPolicy, path: Path, goals: int = 3, seed: int = 0) -> Path:
     """
     Film the policy on a few random goals.
 
-    A .gif or .mp4 shows the motion; a .png shows the arm at the end of each goal, side by side.
+    A .gif or .mp4 shows the motion at its own speed; a .png shows the arm at the end of each
+    goal, side by side.
     """
     if path.suffix not in FORMATS:
-        raise OptionError(f'the film is a {", ".join(FORMATS)} file, got {path.name!r}')
+        raise OptionError(f'a film is a file {" or ".join(FORMATS)}, got {path.name!r}')
+    if path.suffix == '.mp4' and importlib.util.find_spec('imageio_ffmpeg') is None:
+        raise OptionError(
+            'an .mp4 film takes the package imageio-ffmpeg, which is not installed; '
+            'a .gif does without'
+        )
     if not path.parent.is_dir():
         raise OptionError(f'there is no folder {path.parent} to put {path.name} in')
-    films = _frames(policy, goals, seed)
+    period = policy.interface.control_period
+    every = max(1, round(1.0 / (MOST_FRAMES_PER_SECOND * period)))
+    films = _frames(policy, goals, seed, every)
     try:
-        _write(path, films)
+        write_atomically(path, _encoded(films, path.suffix, every * period))
     except OSError as error:
         raise OptionError(f'cannot write {path}: {error.strerror or error}') from error
     return path
 
 
-def _frames(policy: OnnxPolicy, goals: int, seed: int) -> list[list[NDArray[np.uint8]]]:
+def _frames(
+    policy: OnnxPolicy, goals: int, seed: int, every: int
+) -> list[list[NDArray[np.uint8]]]:
     task = make_task(policy, render_mode='rgb_array')
     interface = policy.interface
     steps = min(interface.episode_steps, int(SECONDS_PER_GOAL / interface.control_period))
-    every = max(1, round(1.0 / (FRAMES_PER_SECOND * interface.control_period)))
     films = []
     for index in range(goals):
         observation, _ = task.reset(seed=episode_seed(seed, EVALUATION_STREAM, index))
@@ -56,14 +68,15 @@ def _frames(policy: OnnxPolicy, goals: int, seed: int) -> list[list[NDArray[np.u
     return films
 
 
-def _write(path: Path, films: list[list[NDArray[np.uint8]]]) -> None:
+def _encoded(films: list[list[NDArray[np.uint8]]], suffix: str, seconds: float) -> bytes:
+    """Return the file; ``seconds`` lie between two frames."""
     import imageio.v3 as iio
 
-    if path.suffix == '.png':
-        iio.imwrite(path, np.concatenate([film[-1] for film in films], axis=1))
-        return
     frames = np.stack([frame for film in films for frame in film])
-    if path.suffix == '.gif':
-        iio.imwrite(path, frames[:, ::2, ::2], duration=1000.0 / FRAMES_PER_SECOND, loop=0)
-    else:
-        iio.imwrite(path, frames, fps=FRAMES_PER_SECOND)
+    how: dict[str, Any] = {'fps': 1.0 / seconds}
+    if suffix == '.png':
+        frames, how = np.concatenate([film[-1] for film in films], axis=1), {}
+    elif suffix == '.gif':
+        frames, how = frames[:, ::2, ::2], {'duration': 1000.0 * seconds, 'loop': 0}
+    encoded: bytes = iio.imwrite('<bytes>', frames, extension=suffix, **how)
+    return encoded
