@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 import json
+import os
 from pathlib import Path
+import shlex
 import signal
 import sys
 from typing import Any, TYPE_CHECKING
@@ -27,14 +29,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.command(options) or 0)
+        code = int(options.command(options) or 0)
+        sys.stdout.flush()
+        return code
     except (OptionError, PolicyFileError) as error:
         return _fail(error)
     except KeyboardInterrupt:
         print('interrupted', file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
+        # Nobody reads on; let the interpreter write what is left at its end to nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
         # Imported late: both live beside heavy libraries that most commands never need.
@@ -101,7 +106,8 @@ def _train(options: argparse.Namespace) -> int:
         print(f'stopped after {trainer.env_steps} steps: {ending.value}')
         print(f'policy: {result["policy"] or "none yet"}\nrun:    {folder}')
         if ending is Ending.ASKED:
-            print(f'go on with: mher train {config.task_name} --resume --out {folder}')
+            where = shlex.quote(str(folder))
+            print(f'go on with: mher train {config.task_name} --resume --out {where}')
     return INTERRUPTED if ending is Ending.ASKED else 0
 
 
@@ -279,7 +285,12 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument('--out', metavar='DIR', help='folder of the run (default: runs/...)')
     train.add_argument('--resume', action='store_true', help='go on with the run in --out')
     train.add_argument(
-        '--set', action='append', default=[], metavar='KEY=VALUE', help='change any choice'
+        '--set',
+        action='append',
+        default=[],
+        metavar='KEY=VALUE',
+        help='change any other choice, e.g. agent.batch=256 or task.threshold=0.02; may be '
+        'repeated; an unknown key lists them all',
     )
     train.add_argument('--workers', type=_positive, help='threads that evaluate (default: cores)')
     train.add_argument('--json', action='store_true', help='print one JSON object at the end')
@@ -297,7 +308,9 @@ def _parser() -> argparse.ArgumentParser:
 
     render = add('render', _render, 'film a policy, with or without a screen')
     render.add_argument('policy', metavar='POLICY.onnx')
-    render.add_argument('-o', '--out', default='policy.gif', help='a .gif, .mp4 or .png file')
+    render.add_argument(
+        '-o', '--out', default='policy.gif', help='a .gif, .mp4 or .png file (default policy.gif)'
+    )
     render.add_argument('--goals', type=_positive, default=3, help='goals shown (default 3)')
     render.add_argument('--seed', type=_seed, default=0, help='of the goals (default 0)')
 
