@@ -122,22 +122,29 @@ def test_same_policy_gives_the_same_bytes_and_goes_on_training(exported, tmp_pat
     assert all(torch.equal(before[key], value) for key, value in policy.state_dict().items())
 
 
-def test_steep_policy_is_not_mistaken_for_a_wrong_graph(exported, tmp_path):
+def test_policy_so_steep_that_rounding_shows_on_recorded_states_is_refused(exported, tmp_path):
     policy = copy.deepcopy(exported.policy)
     with torch.no_grad():
         for weight in policy.actor.parameters():
             weight *= 12
-    path = tmp_path / 'policy.onnx'
-    export_policy(policy, exported.contract, path, exported.observations, exported.goals)
-    steep = exported._replace(path=path, policy=policy)
-    states = (np.float32(array) for array in (exported.observations, exported.goals))
-    assert TOLERANCE < largest_difference(steep, *states) < 1e-2
+    with pytest.raises(PolicyFileError, match=r'recorded.*expected 1e-05 at most'):
+        export_policy(
+            policy,
+            exported.contract,
+            tmp_path / 'policy.onnx',
+            exported.observations,
+            exported.goals,
+        )
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ('spoil', 'message'),
     [
-        (ActsOtherwiseOnceTraced, 'does not act as the policy does: over 154 states, together'),
+        (
+            ActsOtherwiseOnceTraced,
+            r'not act as the policy does: over 90 states \(recorded, together\)',
+        ),
         (lambda policy: Scaled(policy, 1e4), r'expected actions in \[-1, 1\], the policy gives'),
         (lambda policy: Scaled(policy, float('nan')), r'expected actions in .* gives \[nan'),
     ],
