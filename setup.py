@@ -61,7 +61,6 @@ setup(
     extras_require={'test': ['catkin-pkg', 'hypothesis', 'pytest']},
     entry_points={
         'console_scripts': ['mher = mher_ros.cli:main'],
-        'gymnasium.envs': ['mher_ros = mher_ros.tasks.registration:register_envs'],
     },
     zip_safe=True,
 )

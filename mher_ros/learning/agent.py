@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+from mher_ros.interface import TaskInterface
 from mher_ros.learning.actor_loss import joint_loss
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.dynamics import Dynamics
@@ -14,7 +15,6 @@ from mher_ros.learning.relabel import FutureGoals, GoalSource, MixedGoals, relab
 from mher_ros.learning.replay import Episode, EpisodeReplay, Transitions
 from mher_ros.learning.targets import one_step_target
 from mher_ros.learning.virtual_goals import VirtualGoals
-from mher_ros.tasks.interface import TaskInterface
 import numpy as np
 from numpy.typing import NDArray
 import torch

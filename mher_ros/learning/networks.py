@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mher_ros.interface import TaskInterface
 from mher_ros.learning.normaliser import Normaliser
-from mher_ros.tasks.interface import TaskInterface
 import torch
 from torch import nn, Tensor
 

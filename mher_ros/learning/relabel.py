@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import abc
 
+from mher_ros.interface import TaskInterface
 from mher_ros.learning.replay import EpisodeReplay, Transitions
-from mher_ros.tasks.interface import TaskInterface
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mher_ros.interface import TaskInterface
 from mher_ros.learning.dynamics import Dynamics
 from mher_ros.learning.relabel import GoalSource
 from mher_ros.learning.replay import Transitions
-from mher_ros.tasks.interface import TaskInterface
 import numpy as np
 from numpy.typing import NDArray
 import torch

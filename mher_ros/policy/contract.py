@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from mher_ros.tasks.interface import Field, TaskInterface
+from mher_ros.interface import Field, TaskInterface
 import numpy as np
 
 __all__ = ['Contract', 'CONTRACT_KEY', 'FORMAT_VERSION', 'PolicyFileError']

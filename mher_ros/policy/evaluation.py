@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from mher_ros.interface import TaskInterface
 from mher_ros.options import OptionError, override
 from mher_ros.policy.contract import PolicyFileError
 from mher_ros.policy.run import OnnxPolicy
 from mher_ros.tasks import make, task_class
-from mher_ros.tasks.interface import TaskInterface
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
 from mher_ros.tasks.task import Task
 import numpy as np

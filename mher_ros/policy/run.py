@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from mher_ros.interface import TaskInterface
 from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
 from mher_ros.policy.seal import is_intact, is_sealed
-from mher_ros.tasks.interface import TaskInterface
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 import onnxruntime

@@ -1,16 +1,22 @@
-"""The tasks: what is observed, commanded and achieved, and when it is a success."""
+"""
+The tasks: what is observed, commanded and achieved, and when it is a success.
+
+Importing this package registers them with Gymnasium, as ``mher_ros/FetchReach-v1`` and so on.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
-from mher_ros.options import OptionError
+import gymnasium
+from mher_ros.options import OptionError, override
 
 if TYPE_CHECKING:
     from mher_ros.tasks.task import Task, TaskOptions
 
-__all__ = ['TASKS', 'make', 'task_class']
+__all__ = ['make', 'make_registered', 'task_class', 'TASKS']
 
 TASKS = {
     'point2d_large': ('mher_ros.tasks.point2d', 'Point2DLarge'),
@@ -34,3 +40,21 @@ def task_class(name: str) -> type[Task]:
 def make(name: str, options: TaskOptions | None = None, render_mode: str | None = None) -> Task:
     """Build the task called ``name``, with its own default options unless others are given."""
     return task_class(name)(options, render_mode)
+
+
+def make_registered(task: str, render_mode: str | None = None, **options: Any) -> Task:
+    """Build the task for ``gymnasium.make``, whose other arguments are the task's options."""
+    defaults = task_class(task).default_options
+    known = {field.name for field in dataclasses.fields(defaults)}
+    unknown = set(options) - known
+    if unknown:
+        raise TypeError(f'{task} has no options {sorted(unknown)}; it has {sorted(known)}')
+    return make(task, override(defaults, options), render_mode)
+
+
+for _task, (_, _class) in TASKS.items():
+    gymnasium.register(
+        f'mher_ros/{_class}-v1',
+        entry_point=f'{__name__}:{make_registered.__name__}',
+        kwargs={'task': _task},
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
+from mher_ros.interface import Field, TaskInterface
 from mher_ros.options import option
-from mher_ros.tasks.interface import Field, TaskInterface
 from mher_ros.tasks.task import Task, TaskOptions
 import numpy as np
 from numpy.typing import NDArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import gymnasium
-from mher_ros.tasks.interface import Field, TaskInterface
+from mher_ros.interface import Field, TaskInterface
 from mher_ros.tasks.mujoco_task import MujocoTask
 from mher_ros.tasks.task import TaskOptions
 import mujoco

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from mher_ros.tasks.interface import TaskInterface
+from mher_ros.interface import TaskInterface
 import numpy as np
 from numpy.typing import NDArray
 

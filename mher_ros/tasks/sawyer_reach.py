@@ -10,7 +10,7 @@ import importlib.util
 from pathlib import Path
 
 from mher_ros.control.kinematics import ToolKinematics
-from mher_ros.tasks.interface import Field, TaskInterface
+from mher_ros.interface import Field, TaskInterface
 from mher_ros.tasks.mujoco_task import MujocoTask
 from mher_ros.tasks.task import TaskOptions
 import mujoco

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import gymnasium
 from gymnasium import spaces
+from mher_ros.interface import TaskInterface
 from mher_ros.options import check, option
-from mher_ros.tasks.interface import TaskInterface
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

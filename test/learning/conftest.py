@@ -1,8 +1,8 @@
 """Small pieces that the learner's tests share."""
 
+from mher_ros.interface import Field, TaskInterface
 from mher_ros.learning.config import make_config
 from mher_ros.learning.replay import Episode, EpisodeReplay
-from mher_ros.tasks.interface import Field, TaskInterface
 import numpy as np
 import pytest
 import torch

@@ -3,9 +3,9 @@
 import dataclasses
 import json
 
+from mher_ros.interface import Field, TaskInterface
 from mher_ros.policy import Contract, PolicyFileError
 from mher_ros.policy.contract import FORMAT_VERSION
-from mher_ros.tasks.interface import Field, TaskInterface
 import numpy as np
 import pytest
 

@@ -20,7 +20,7 @@ import sys
 from mher_ros.learning.networks import Actor, Policy, View
 from mher_ros.policy import Contract
 from mher_ros.policy.export import export_policy
-from mher_ros.tasks.interface import Field, TaskInterface
+from mher_ros.interface import Field, TaskInterface
 import numpy as np
 import torch
 

@@ -5,15 +5,12 @@ import json
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
+from mher_ros.interface import TaskInterface
 from mher_ros.options import OptionError
 from mher_ros.tasks import make, TASKS
-from mher_ros.tasks.interface import TaskInterface
-from mher_ros.tasks.registration import register_envs
 import numpy as np
 import pytest
 import torch
-
-register_envs()
 
 
 @pytest.fixture(params=TASKS)

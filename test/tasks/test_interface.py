@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from mher_ros.interface import Field, TaskInterface
 from mher_ros.tasks import make
-from mher_ros.tasks.interface import Field, TaskInterface
 import numpy as np
 import pytest
 import torch
