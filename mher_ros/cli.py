@@ -1,4 +1,4 @@
-"""The command line: ``mher tasks | train | evaluate | export | render | demo``."""
+"""The command line: ``mher --help`` lists the commands."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import sys
 from typing import Any, TYPE_CHECKING
 
 import mher_ros
+from mher_ros.errors import MherError
 from mher_ros.options import describe, OptionError
-from mher_ros.policy import PolicyFileError
 from mher_ros.tasks import task_class, TASKS
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(options.command(options) or 0)
         sys.stdout.flush()
         return code
-    except (OptionError, PolicyFileError) as error:
-        return _fail(error)
+    except MherError as error:
+        print(f'mher: {error}', file=sys.stderr)
+        return WRONG_USE
     except KeyboardInterrupt:
         print('interrupted', file=sys.stderr)
         return INTERRUPTED
@@ -41,19 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Nobody reads on; let the interpreter write what is left at its end to nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:
-        # Imported late: both live beside heavy libraries that most commands never need.
-        from mher_ros.learning.checkpoint import CheckpointError
-        from mher_ros.tasks.rendering import RenderingError
-
-        if isinstance(error, (CheckpointError, RenderingError)):
-            return _fail(error)
-        raise
-
-
-def _fail(error: Exception) -> int:
-    print(f'mher: {error}', file=sys.stderr)
-    return WRONG_USE
 
 
 def _tasks(options: argparse.Namespace) -> None:
@@ -75,11 +63,10 @@ def _tasks(options: argparse.Namespace) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from mher_ros.learning.run import open_folder, POLICY, start_training
+    from mher_ros.learning.run import POLICY, start_training
     from mher_ros.learning.train import Ending
 
     config, folder = _training_setup(options)
-    open_folder(folder, config, options.resume)
     stop = _StopOnSignal()
     try:
         trainer, ending = start_training(
@@ -238,6 +225,41 @@ def _render(options: argparse.Namespace) -> None:
     print(film_policy(load(Path(options.policy)), Path(options.out), options.goals, options.seed))
 
 
+def _options(options: argparse.Namespace) -> None:
+    from mher_ros.learning.config import make_config
+
+    config = make_config(options.task, options.algorithm, options.preset)
+    rows = [{'key': key, 'value': value, 'help': text} for key, value, text in describe(config)]
+    if options.json:
+        print(json.dumps({'options': rows}))
+        return
+    for row in rows:
+        value = (
+            ','.join(map(str, row['value'])) if isinstance(row['value'], tuple) else row['value']
+        )
+        print(f'{row["key"] + "=" + str(value):<36} {row["help"]}')
+
+
+def _experiment(options: argparse.Namespace) -> None:
+    from mher_ros.experiments.catalogue import EXPERIMENTS
+    from mher_ros.experiments.experiment import run_experiment
+    from mher_ros.experiments.tables import markdown_table
+
+    if options.name not in EXPERIMENTS:
+        names = ', '.join(EXPERIMENTS)
+        raise OptionError(f'unknown experiment {options.name!r}; there are {names}')
+    experiment = EXPERIMENTS[options.name]
+    folder = Path(options.out) / experiment.name
+    results: dict[str, dict[int, Any]] = {}
+    total = len(experiment.variants) * len(options.seeds)
+    print(f'{experiment.question} {total} runs, kept in {folder}', file=sys.stderr)
+    runs = run_experiment(experiment, options.seeds, folder, options.processes)
+    for number, (variant, seed, rows) in enumerate(runs, 1):
+        results.setdefault(variant.name, {})[seed] = rows
+        print(f'{number:>4}/{total}  {variant.name}, seed {seed}', file=sys.stderr, flush=True)
+    print(markdown_table(experiment, results))
+
+
 def _demo(options: argparse.Namespace) -> int:
     from mher_ros.tasks.rendering import choose_backend
 
@@ -290,7 +312,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar='KEY=VALUE',
         help='change any other choice, e.g. agent.batch=256 or task.threshold=0.02; may be '
-        'repeated; an unknown key lists them all',
+        'repeated; `mher options` lists them all',
     )
     train.add_argument('--workers', type=_positive, help='threads that evaluate (default: cores)')
     train.add_argument('--json', action='store_true', help='print one JSON object at the end')
@@ -314,6 +336,22 @@ def _parser() -> argparse.ArgumentParser:
     render.add_argument('--goals', type=_positive, default=3, help='goals shown (default 3)')
     render.add_argument('--seed', type=_seed, default=0, help='of the goals (default 0)')
 
+    choices = add('options', _options, 'list what --set can change, with the values of a preset')
+    choices.add_argument('task', metavar='TASK', nargs='?', default='fetch_reach')
+    choices.add_argument('--algorithm', default='mher', help='default mher')
+    choices.add_argument('--preset', default='fast', help='default fast')
+    choices.add_argument('--json', action='store_true', help='print one JSON object')
+
+    experiment = add('experiment', _experiment, 'compare variants over seeds; prints a table')
+    experiment.add_argument('name', metavar='NAME', help='an unknown one lists them all')
+    experiment.add_argument(
+        '--seeds', type=_seeds, default='1-5', help='such as 1-5 or 1,2,7 (default 1-5)'
+    )
+    experiment.add_argument(
+        '--out', default='experiments', metavar='DIR', help='where runs are kept'
+    )
+    experiment.add_argument('--processes', type=_positive, help='default: cores')
+
     demo = add('demo', _demo, 'train, export and evaluate a Fetch arm, with a picture')
     demo.add_argument('--out', default='demo_run', help='folder (default demo_run; made anew)')
     demo.add_argument('--seed', type=_seed, default=0, help='default 0')
@@ -326,6 +364,16 @@ def _positive(text: str) -> int:
 
 def _seed(text: str) -> int:
     return _at_least(text, 0)
+
+
+def _seeds(text: str) -> list[int]:
+    seeds: list[int] = []
+    for part in text.split(','):
+        first, _, last = part.partition('-')
+        seeds += range(_at_least(first, 0), _at_least(last or first, 0) + 1)
+    if not seeds:
+        raise argparse.ArgumentTypeError(f'takes seeds such as 1-5 or 1,2,7, got {text!r}')
+    return seeds
 
 
 def _at_least(text: str, low: int) -> int:

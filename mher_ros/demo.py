@@ -10,7 +10,7 @@ from typing import Any
 
 from mher_ros.learning.config import make_config
 from mher_ros.learning.progress import PlainDisplay, RichDisplay, Row
-from mher_ros.learning.run import CONFIG, open_folder, POLICY, start_training
+from mher_ros.learning.run import POLICY, start_training
 from mher_ros.options import OptionError
 from mher_ros.policy import load
 from mher_ros.policy.evaluation import (
@@ -27,6 +27,8 @@ import numpy as np
 
 __all__ = ['run_demo']
 
+MARK = '.mher_demo'
+"""Empty file that marks the folder as a demonstration's own, which the next one may remove."""
 PATHS = 12
 """Goals whose paths are drawn."""
 
@@ -39,7 +41,6 @@ def run_demo(folder: Path, seed: int = 0) -> int:
         '1/4  A simulated Fetch arm learns to reach, from nothing, with MHER (seed '
         f'{seed}).\n     It stops once 95 of 100 new goals are reached twice running.'
     )
-    open_folder(folder, config, resume=False)
     display = RichDisplay('m', config.schedule.steps) if sys.stdout.isatty() else PlainDisplay('m')
     trainer, _ = start_training(folder, config, [display])
     robot_time = trainer.env_steps * trainer.agent.interface.control_period
@@ -65,11 +66,16 @@ def run_demo(folder: Path, seed: int = 0) -> int:
 
 
 def _clear(folder: Path) -> None:
-    """Remove an earlier demonstration, and nothing else."""
-    if (folder / CONFIG).exists():
+    """Make the folder empty if it is missing or an earlier demonstration, and only then."""
+    if (folder / MARK).exists():
         shutil.rmtree(folder)
-    elif folder.exists() and any(folder.iterdir()):
-        raise OptionError(f'{folder} is not empty and no earlier demonstration; name another')
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise OptionError(f'{folder} holds something else than a demonstration; name another')
+        (folder / MARK).touch()
+    except OSError as error:
+        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
 
 
 def _draw(path: Path, rows: list[Row], policy: OnnxPolicy, seed: int) -> None:

@@ -6,12 +6,14 @@ import dataclasses
 import math
 from typing import Any, TypeVar
 
+from mher_ros.errors import MherError
+
 __all__ = ['OptionError', 'check', 'describe', 'option', 'override']
 
 Options = TypeVar('Options')
 
 
-class OptionError(ValueError):
+class OptionError(MherError, ValueError):
     """A key or value that does not fit; the message says what was expected and what came."""
 
 

@@ -126,7 +126,7 @@ def figures(text):
             ['point2d_large', '--until', '95'],
             'schedule.until must be at least 0.0 and at most 1.0, got 95.0',
         ),
-        (['point2d_large', '--seed', '-1'], 'seed must be at least 0, got -1'),
+        (['point2d_large', '--seed', '-1'], 'seed must be a whole number from 0 to'),
         (
             ['point2d_large', '--preset', 'paper', '--steps', '2000'],
             'schedule.steps must be at least 2100, the warm-up and one episode, got 2000',
@@ -156,7 +156,7 @@ def test_unknown_key_is_refused_with_those_there_are(refused, key):
 def test_folder_below_a_file_is_refused(refused, tmp_path, resume):
     (tmp_path / 'file').write_text('no folder')
     sentence = refused(*TINY_TRAINING, '--out', 'file/run', *resume)
-    assert sentence.startswith(f'cannot {"read" if resume else "write into the folder"} file/run')
+    assert sentence.startswith(f'cannot {"read" if resume else "make the folder"} file/run')
 
 
 def test_folder_that_holds_a_run_is_refused(refused, run):

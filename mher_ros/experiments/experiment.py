@@ -89,7 +89,7 @@ def _run_once(variant: Variant, seed: int, folder: Path) -> Rows:
         variant.task, variant.algorithm, variant.preset, seed, dict(variant.changes)
     )
     with tempfile.TemporaryDirectory() as scratch:
-        trainer, _ = start_training(Path(scratch), config, workers=1, export=False)
+        trainer, _ = start_training(Path(scratch) / 'run', config, workers=1, export=False)
     rows: Rows = [{key: value or 0.0 for key, value in row.items()} for row in trainer.rows]
     result = {'variant': variant.name, 'config': config.to_dict(), 'rows': rows}
     write_atomically(_result_path(folder, variant, seed), json.dumps(result).encode())

@@ -12,6 +12,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+from mher_ros.errors import MherError
 from mher_ros.files import write_atomically
 import torch
 
@@ -20,7 +21,7 @@ __all__ = ['CheckpointError', 'load_checkpoint', 'save_checkpoint']
 MAGIC = b'mher_ros checkpoint 1 '
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(MherError, RuntimeError):
     """A checkpoint that cannot be written or read; the message says which and why."""
 
 

@@ -166,8 +166,8 @@ def make_config(
     ):
         if value not in known:
             raise OptionError(f'unknown {name} {value!r}; there are {", ".join(known)}')
-    if seed < 0:
-        raise OptionError(f'seed must be at least 0, got {seed}')
+    if type(seed) is not int or not 0 <= seed < 2**63:
+        raise OptionError(f'seed must be a whole number from 0 to 2**63 - 1, got {seed!r}')
     config = TrainConfig(
         task,
         algorithm,

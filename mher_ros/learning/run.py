@@ -28,25 +28,11 @@ from mher_ros.tasks.rollouts import Evaluator
 import numpy as np
 import torch
 
-__all__ = ['export_run', 'load_config', 'open_folder', 'POLICY', 'start_training']
+__all__ = ['export_run', 'load_config', 'POLICY', 'start_training']
 
 CONFIG, POLICY = 'config.json', 'policy.onnx'
 REPLAYED = 256
 """Recorded states on which the exported file is compared with the network."""
-
-
-def open_folder(folder: Path, config: TrainConfig, resume: bool) -> None:
-    """Make the folder and write config.json; says so if it is taken or cannot be written."""
-    if not resume and (folder / CONFIG).exists():
-        raise OptionError(
-            f'{folder} already holds a run; go on with it by --resume, or name another folder '
-            'by --out'
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / CONFIG, json.dumps(config.to_dict(), indent=2).encode() + b'\n')
-    except OSError as error:
-        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
 
 
 def load_config(folder: Path) -> TrainConfig:
@@ -71,8 +57,14 @@ def start_training(
     workers: int | None = None,
     export: bool = True,
 ) -> tuple[Trainer, Ending]:
-    """Train in one process until a budget is used up, then export the policy if asked."""
+    """
+    Train in one process until a budget is used up, then export the policy if asked.
+
+    Without ``resume`` the folder must not hold a run yet.
+    """
     torch.set_num_threads(1)
+    if not resume:
+        _open_folder(folder, config)
     evaluator = Evaluator(config.task_name, config.task, workers)
     progress = [
         CsvProgress(folder / 'progress.csv'),
@@ -84,6 +76,8 @@ def start_training(
         # A run that died before its first checkpoint starts over.
         if resume and (folder / CHECKPOINT).exists():
             trainer.resume()
+        if resume:
+            _write_config(folder, config)
         ending = trainer.run(asked_to_stop)
     finally:
         for listener in progress:
@@ -104,6 +98,27 @@ def export_run(folder: Path, path: Path | None = None) -> Path:
     target = path if path is not None else folder / POLICY
     _export(trainer, config, target)
     return target
+
+
+def _open_folder(folder: Path, config: TrainConfig) -> None:
+    if (folder / CONFIG).exists():
+        raise OptionError(
+            f'{folder} already holds a run; go on with it by --resume, or name another folder '
+            'by --out'
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f'cannot make the folder {folder}: {error.strerror}') from error
+    _write_config(folder, config)
+
+
+def _write_config(folder: Path, config: TrainConfig) -> None:
+    text = json.dumps(config.to_dict(), indent=2) + '\n'
+    try:
+        write_atomically(folder / CONFIG, text.encode())
+    except OSError as error:
+        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
 
 
 def _export(trainer: Trainer, config: TrainConfig, path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+from mher_ros.errors import MherError
 from mher_ros.interface import Field, TaskInterface
 import numpy as np
 
@@ -17,7 +18,7 @@ CONTRACT_KEY = 'mher_ros.contract'
 FORMAT_VERSION = 1
 
 
-class PolicyFileError(ValueError):
+class PolicyFileError(MherError, ValueError):
     """A policy file that cannot be used or made; the message says what was expected and found."""
 
 

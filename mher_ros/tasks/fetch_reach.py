@@ -7,12 +7,9 @@ Python between two MuJoCo calls is leaner.
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.interface import Field, TaskInterface
-from mher_ros.tasks.mujoco_task import MujocoTask
+from mher_ros.tasks.mujoco_task import MujocoTask, package_folder
 from mher_ros.tasks.task import TaskOptions
 import mujoco
 import numpy as np
@@ -53,13 +50,7 @@ class FetchReach(MujocoTask):
 
     @classmethod
     def _build_model(cls) -> mujoco.MjModel:
-        package = importlib.util.find_spec('gymnasium_robotics')
-        if package is None or package.origin is None:
-            raise ModuleNotFoundError(
-                'fetch_reach takes the Fetch model from the package gymnasium-robotics, '
-                'which is not installed'
-            )
-        path = Path(package.origin).parent / 'envs' / 'assets' / 'fetch' / 'reach.xml'
+        path = package_folder('gymnasium_robotics') / 'envs' / 'assets' / 'fetch' / 'reach.xml'
         return mujoco.MjModel.from_xml_path(str(path))
 
     @classmethod

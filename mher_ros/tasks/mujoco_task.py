@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+from pathlib import Path
 from typing import Any, ClassVar
 
+from mher_ros.errors import MherError
 from mher_ros.tasks.task import Task, TaskOptions
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['MujocoTask']
+__all__ = ['MissingModelError', 'MujocoTask', 'package_folder']
 
 
 class MujocoTask(Task):
@@ -70,3 +73,18 @@ class MujocoTask(Task):
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
+
+
+class MissingModelError(MherError, ModuleNotFoundError):
+    """The package that an arm's model comes with is not installed."""
+
+
+def package_folder(name: str) -> Path:
+    """Return the folder of an installed package without importing it."""
+    package = importlib.util.find_spec(name)
+    if package is None or package.origin is None:
+        raise MissingModelError(
+            f"this task's model comes with the package {name.replace('_', '-')}, "
+            'which is not installed'
+        )
+    return Path(package.origin).parent

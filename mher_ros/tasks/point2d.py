@@ -81,13 +81,12 @@ class _Point2D(Task):
         self, start: NDArray[np.float64], end: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return ``end`` with the coordinate that a wall stands in the way of held at its face."""
-        for _ in range(2):  # sliding along one wall can lead into a second
-            for wall in self.walls:
-                hit = _first_face(start, end, wall)
-                if hit is not None:
-                    axis, face = hit
-                    end = end.copy()
-                    end[axis] = face
+        for wall in self.walls:
+            hit = _first_face(start, end, wall)
+            if hit is not None:
+                axis, face = hit
+                end = end.copy()
+                end[axis] = face
         return end
 
     def _observation(self) -> NDArray[np.float64]:

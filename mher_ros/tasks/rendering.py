@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ __all__ = ['RenderingError', 'SceneRenderer', 'choose_backend', 'draw_square']
 WIDTH, HEIGHT = 640, 480
 
 
-class RenderingError(RuntimeError):
+class RenderingError(MherError, RuntimeError):
     """No picture can be made here; the message says what to install."""
 
 

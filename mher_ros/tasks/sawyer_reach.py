@@ -6,12 +6,9 @@ The model and its meshes come with the package metaworld (MIT); nothing of it is
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.interface import Field, TaskInterface
-from mher_ros.tasks.mujoco_task import MujocoTask
+from mher_ros.tasks.mujoco_task import MujocoTask, package_folder
 from mher_ros.tasks.task import TaskOptions
 import mujoco
 import numpy as np
@@ -75,13 +72,7 @@ class SawyerReach(MujocoTask):
 
     @classmethod
     def _build_model(cls) -> mujoco.MjModel:
-        package = importlib.util.find_spec('metaworld')
-        if package is None or package.origin is None:
-            raise ModuleNotFoundError(
-                'sawyer_reach takes the Sawyer model from the package metaworld, '
-                'which is not installed'
-            )
-        assets = Path(package.origin).parent / 'assets'
+        assets = package_folder('metaworld') / 'assets'
         model = mujoco.MjModel.from_xml_string(SCENE.format(assets=assets))
         # The weld holds the hand on the target without an offset.
         model.eq_data[0, :7] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)

@@ -1,3 +1,5 @@
+import re
+
 from mher_ros.learning.config import (
     ALGORITHMS,
     config_from_dict,
@@ -56,7 +58,9 @@ def test_changes_go_over_the_preset_and_reach_the_task():
         ({'task': 'juggle'}, "unknown task 'juggle'; the tasks are point2d_large"),
         ({'algorithm': 'ppo'}, "unknown algorithm 'ppo'; there are mher, her, ddpg"),
         ({'preset': 'slow'}, "unknown preset 'slow'; there are"),
-        ({'seed': -1}, 'seed must be at least 0, got -1'),
+        ({'seed': -1}, 'seed must be a whole number'),
+        ({'seed': 2**63}, 'seed must be a whole number'),
+        ({'seed': '1'}, 'seed must be a whole number'),
         ({'changes': {'agent.beta': 1}}, "unknown key 'agent.beta'; the keys are"),
         ({'changes': {'task.box': 4.0}}, "unknown key 'task.box'"),
         ({'changes': {'agent.gamma': '1.5'}}, 'agent.gamma must be at least 0.0 and at most'),
@@ -64,7 +68,7 @@ def test_changes_go_over_the_preset_and_reach_the_task():
     ],
 )
 def test_a_wrong_choice_is_named(arguments, message):
-    with pytest.raises(OptionError, match=message.replace('.', r'\.')):
+    with pytest.raises(OptionError, match=re.escape(message)):
         make_config(**{'task': 'fetch_reach', **arguments})
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint
-from mher_ros.learning.run import export_run, load_config, open_folder, start_training
+from mher_ros.learning.run import export_run, load_config, start_training
 from mher_ros.learning.train import CHECKPOINT, Ending
 from mher_ros.options import OptionError
 from mher_ros.policy import load
@@ -19,7 +19,7 @@ import json, os, signal, sys
 from pathlib import Path
 from mher_ros.learning.agent import Agent
 from mher_ros.learning.config import config_from_dict
-from mher_ros.learning.run import open_folder, start_training
+from mher_ros.learning.run import start_training
 
 folder, config = Path(sys.argv[1]), config_from_dict(json.loads(sys.argv[2]))
 deadly = int(sys.argv[3])
@@ -31,13 +31,11 @@ def update_or_die(self):
     update(self)
 
 Agent.update = update_or_die
-open_folder(folder, config, resume=folder.exists())
-start_training(folder, config, resume=True, export=False)
+start_training(folder, config, resume=folder.exists(), export=False)
 """
 
 
 def run(folder, config, export=False, **options):
-    open_folder(folder, config, options.get('resume', False))
     return start_training(folder, config, export=export, **options)
 
 
@@ -196,10 +194,10 @@ def test_the_last_steps_are_evaluated_even_within_an_epoch(tiny, tmp_path):
 
 def test_a_taken_folder_and_an_unwritable_one_are_refused(whole, tmp_path):
     with pytest.raises(OptionError, match='already holds a run'):
-        open_folder(whole[0], whole[1], resume=False)
+        run(whole[0], whole[1])
     (tmp_path / 'file').write_text('')
-    with pytest.raises(OptionError, match='cannot write into the folder'):
-        open_folder(tmp_path / 'file' / 'run', whole[1], resume=False)
+    with pytest.raises(OptionError, match='cannot make the folder'):
+        run(tmp_path / 'file' / 'run', whole[1])
 
 
 def test_a_folder_remembers_its_configuration(whole):
