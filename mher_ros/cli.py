@@ -63,10 +63,22 @@ def _tasks(options: argparse.Namespace) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from mher_ros.learning.run import POLICY, start_training
+    from mher_ros.learning.run import plan_run, POLICY, start_training
     from mher_ros.learning.train import Ending
 
-    config, folder = _training_setup(options)
+    changes = _changes(options.set)
+    for key in ('steps', 'until', 'max_minutes'):
+        if getattr(options, key) is not None:
+            changes[f'schedule.{key}'] = getattr(options, key)
+    config, folder = plan_run(
+        options.task,
+        algorithm=options.algorithm,
+        preset=options.preset,
+        seed=options.seed,
+        changes=changes,
+        folder=Path(options.out) if options.out else None,
+        resume=options.resume,
+    )
     stop = _StopOnSignal()
     try:
         trainer, ending = start_training(
@@ -96,66 +108,6 @@ def _train(options: argparse.Namespace) -> int:
             where = shlex.quote(str(folder))
             print(f'go on with: mher train {config.task_name} --resume --out {where}')
     return INTERRUPTED if ending is Ending.ASKED else 0
-
-
-def _training_setup(options: argparse.Namespace) -> tuple[TrainConfig, Path]:
-    """Return the configuration and folder that the options mean, a resumed run's own first."""
-    from mher_ros.learning.config import make_config
-    from mher_ros.learning.run import load_config
-
-    task_class(options.task)
-    changes = _changes(options.set)
-    for key in ('steps', 'until', 'max_minutes'):
-        if getattr(options, key) is not None:
-            changes[f'schedule.{key}'] = getattr(options, key)
-    head = {
-        'algorithm': options.algorithm,
-        'preset': options.preset,
-        'seed': options.seed,
-    }
-    given = {key: value for key, value in head.items() if value is not None}
-    if not options.resume:
-        config = make_config(options.task, changes=changes, **given)
-        return config, Path(options.out) if options.out else _free_folder(config)
-    if options.out is None:
-        raise OptionError('--resume needs --out: the folder of the run to go on with')
-    folder = Path(options.out)
-    stored = load_config(folder)
-    asked = {'task_name': options.task, **given}
-    for key, value in asked.items():
-        if getattr(stored, key) != value:
-            raise OptionError(
-                f'{folder} holds a run with {key} {getattr(stored, key)!r}, not {value!r}'
-            )
-    config = make_config(
-        stored.task_name,
-        stored.algorithm,
-        stored.preset,
-        stored.seed,
-        {**_flat(stored), **changes},
-    )
-    budgets = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
-    before, after = _flat(stored), _flat(config)
-    for key in sorted(set(changes) - budgets):
-        if before[key] != after[key]:
-            raise OptionError(
-                f'a run goes on with the choices it began with: {key} is {before[key]}, '
-                f'not {after[key]}'
-            )
-    return config, folder
-
-
-def _flat(config: TrainConfig) -> dict[str, Any]:
-    return {key: value for key, value, _ in describe(config)}
-
-
-def _free_folder(config: TrainConfig) -> Path:
-    name = f'{config.task_name}-{config.algorithm}-{config.preset}-seed{config.seed}'
-    folder, number = Path('runs') / name, 1
-    while folder.exists():
-        number += 1
-        folder = Path('runs') / f'{name}-{number}'
-    return folder
 
 
 def _display(config: TrainConfig, options: argparse.Namespace) -> Any:

@@ -126,7 +126,10 @@ def figures(text):
             ['point2d_large', '--until', '95'],
             'schedule.until must be at least 0.0 and at most 1.0, got 95.0',
         ),
-        (['point2d_large', '--seed', '-1'], 'seed must be a whole number from 0 to 2**63 - 1, got -1'),
+        (
+            ['point2d_large', '--seed', '-1'],
+            'seed must be a whole number from 0 to 2**63 - 1, got -1',
+        ),
         (
             ['point2d_large', '--preset', 'paper', '--steps', '2000'],
             'schedule.steps must be at least 2100, the warm-up and one episode, got 2000',

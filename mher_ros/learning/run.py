@@ -17,22 +17,65 @@ from typing import Any
 
 import mher_ros
 from mher_ros.files import write_atomically
-from mher_ros.learning.config import config_from_dict, TrainConfig
+from mher_ros.learning.config import config_from_dict, make_config, TrainConfig
 from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
 from mher_ros.learning.train import CHECKPOINT, Ending, Trainer
-from mher_ros.options import OptionError
+from mher_ros.options import describe, OptionError, override
 from mher_ros.policy.contract import Contract
 from mher_ros.policy.export import export_policy
-from mher_ros.tasks import make
+from mher_ros.tasks import make, task_class
 from mher_ros.tasks.rollouts import Evaluator
 import numpy as np
 import torch
 
-__all__ = ['export_run', 'load_config', 'POLICY', 'start_training']
+__all__ = ['export_run', 'load_config', 'plan_run', 'POLICY', 'start_training']
 
 CONFIG, POLICY = 'config.json', 'policy.onnx'
+BUDGETS = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
 REPLAYED = 256
 """Recorded states on which the exported file is compared with the network."""
+
+
+def plan_run(
+    task: str,
+    *,
+    algorithm: str | None = None,
+    preset: str | None = None,
+    seed: int | None = None,
+    changes: dict[str, Any] | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+) -> tuple[TrainConfig, Path]:
+    """
+    Return the configuration and the folder of the run that is meant.
+
+    A run that goes on keeps the choices it began with; only its budgets may change. A new one
+    without a folder gets a free one below ``runs/``.
+    """
+    changes = changes or {}
+    asked = {'algorithm': algorithm, 'preset': preset, 'seed': seed}
+    given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    if not resume:
+        config = make_config(task, changes=changes, **given)
+        return config, folder if folder is not None else _free_folder(config)
+    if folder is None:
+        raise OptionError('--resume needs --out: the folder of the run to go on with')
+    task_class(task)
+    stored = load_config(folder)
+    for key, value in {'task_name': task, **given}.items():
+        if getattr(stored, key) != value:
+            raise OptionError(
+                f'{folder} holds a run with {key} {getattr(stored, key)!r}, not {value!r}'
+            )
+    config = override(stored, changes)
+    before, after = ({key: value for key, value, _ in describe(c)} for c in (stored, config))
+    for key in before:
+        if before[key] != after[key] and key not in BUDGETS:
+            raise OptionError(
+                f'a run goes on with the choices it began with: {key} is {before[key]}, '
+                f'not {after[key]}'
+            )
+    return config, folder
 
 
 def load_config(folder: Path) -> TrainConfig:
@@ -98,6 +141,15 @@ def export_run(folder: Path, path: Path | None = None) -> Path:
     target = path if path is not None else folder / POLICY
     _export(trainer, config, target)
     return target
+
+
+def _free_folder(config: TrainConfig) -> Path:
+    name = f'{config.task_name}-{config.algorithm}-{config.preset}-seed{config.seed}'
+    folder, number = Path('runs') / name, 1
+    while folder.exists():
+        number += 1
+        folder = Path('runs') / f'{name}-{number}'
+    return folder
 
 
 def _open_folder(folder: Path, config: TrainConfig) -> None:
