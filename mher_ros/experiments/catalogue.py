@@ -15,10 +15,15 @@ def _paper(algorithm: str, preset: str = 'paper') -> Variant:
 
 
 def _fetch(name: str, algorithm: str = 'mher', **changes: Any) -> Variant:
-    """Return a variant of ``fast`` on fetch_reach, given up where none should be needed."""
-    values = {'schedule.steps': 1500}
+    """Return a variant of ``fast`` on fetch_reach, evaluated after every episode of 25 steps."""
+    values = {'schedule.steps': 1500, 'schedule.episodes_per_epoch': 1}
     values |= {key.replace('__', '.'): value for key, value in changes.items()}
     return Variant(name, 'fetch_reach', algorithm, 'fast', tuple(values.items()))
+
+
+def _ablated(name: str, algorithm: str = 'mher', **changes: Any) -> Variant:
+    """Return such a variant, evaluated on fewer goals since there are many of them."""
+    return _fetch(name, algorithm, schedule__evaluation_goals=50, **changes)
 
 
 EXPERIMENTS = {
@@ -45,22 +50,20 @@ EXPERIMENTS = {
             'fast_ablation',
             'What does each choice of fast bring on fetch_reach?',
             (
-                _fetch('fast'),
-                _fetch('no supervised loss', agent__alpha=0.0),
-                _fetch('alpha does not fade', agent__alpha_half_life=0.0),
-                _fetch('virtual goals only', relabel__goals='virtual'),
-                _fetch('rollouts of 5 steps', relabel__steps=5),
-                _fetch('future goals only (her)', 'her'),
-                _fetch('goal not shown as a way', agent__relative_goal=False),
-                _fetch('half the updates', schedule__updates_per_episode=50),
-                _fetch('gamma 0.99', agent__gamma=0.99),
-                _fetch('online actor evaluated', agent__deploy_average=False),
-                _fetch(
+                _ablated('fast'),
+                _ablated('no supervised loss', agent__alpha=0.0),
+                _ablated('supervised loss does not fade', agent__alpha_half_life=0.0),
+                _ablated('virtual goals only', relabel__goals='virtual'),
+                _ablated('rollouts of 5 steps', relabel__steps=5),
+                _ablated('real future goals only (her)', 'her'),
+                _ablated('way to the goal not shown', agent__relative_goal=False),
+                _ablated('half the updates', schedule__updates_per_episode=50),
+                _ablated('actor itself evaluated', agent__deploy_average=False),
+                _ablated(
                     'episodes of 100 steps',
                     schedule__episode_steps=100,
                     schedule__warmup_episodes=1,
                     schedule__updates_per_episode=400,
-                    schedule__episodes_per_epoch=1,
                 ),
             ),
             'steps_to_95',
