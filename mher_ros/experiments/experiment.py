@@ -11,6 +11,7 @@ import multiprocessing
 import os
 from pathlib import Path
 import tempfile
+import threading
 from typing import Any
 
 from mher_ros.files import write_atomically
@@ -70,7 +71,9 @@ def run_experiment(
         return
     context = multiprocessing.get_context('spawn')
     workers = processes or len(os.sched_getaffinity(0))
-    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with concurrent.futures.ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_end_with_parent
+    ) as pool:
         running = {
             pool.submit(_run_once, variant, seed, folder): (variant, seed)
             for variant, seed in waiting
@@ -82,6 +85,18 @@ def run_experiment(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _end_with_parent() -> None:
+    """Leave no run behind when the experiment is killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_once(variant: Variant, seed: int, folder: Path) -> Rows:

@@ -1,3 +1,8 @@
+from pathlib import Path
+import subprocess
+import sys
+import time
+
 from mher_ros.experiments.experiment import Experiment, run_experiment, Variant
 import pytest
 
@@ -12,6 +17,45 @@ TINY = (
     ('schedule.steps', 40),
     ('task.episode_steps', 10),
 )
+
+
+LONG = """
+from pathlib import Path
+import sys
+from mher_ros.experiments.experiment import Experiment, run_experiment, Variant
+
+variants = tuple(
+    Variant(name, 'point2d_large', name, 'paper', (('schedule.steps', 1_000_000),))
+    for name in ('her', 'ddpg')
+)
+experiment = Experiment('long', 'Does it end?', variants, 'mean_success')
+list(run_experiment(experiment, (1,), Path(sys.argv[1])))
+"""
+
+
+def children(pid):
+    return [
+        int(child)
+        for tasks in Path(f'/proc/{pid}/task').glob('*/children')
+        for child in tasks.read_text().split()
+    ]
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_no_run_outlives_a_killed_experiment(tmp_path):
+    with subprocess.Popen([sys.executable, '-c', LONG, str(tmp_path)]) as experiment:
+        # Two runs and the tracker of their resources.
+        wait_for(lambda: len(children(experiment.pid)) >= 3)
+        started = children(experiment.pid)
+        experiment.kill()
+    wait_for(lambda: not any(Path(f'/proc/{pid}').exists() for pid in started))
 
 
 @pytest.mark.slow
