@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+import abc
+
+from mher_ros.learning.batch import Batch
+from mher_ros.learning.networks import Networks
 from torch import Tensor
 
-__all__ = ['joint_loss']
+__all__ = ['ActorLoss', 'JointLoss']
 
 
-def joint_loss(
-    value: Tensor,
-    proposed: Tensor,
-    taken: Tensor,
-    relabelled: Tensor,
-    alpha: float,
-    action_penalty: float,
-) -> Tensor:
+class ActorLoss(abc.ABC):
+    """A loss of the actor's actions on a batch."""
+
+    @abc.abstractmethod
+    def __call__(self, batch: Batch, updates: int) -> Tensor:
+        """Return the loss after ``updates`` updates, a scalar with gradient."""
+
+
+class JointLoss(ActorLoss):
     r"""
-    Return policy gradient, action penalty and supervised loss together (Eq. 7).
+    Policy gradient, action penalty and supervised loss together (Eq. 7).
 
     .. math:: -\overline{Q(s, \pi, g')} + c\,\overline{\pi^2}
               + \alpha\,\overline{mask \cdot (a - \pi)^2}
 
-    ``value`` (B,) is the critic's of the ``proposed`` actions (B, k); ``taken`` (B, k) are the
-    replayed ones and ``relabelled`` (B,) is 1 on rows that have a new goal. Means run over the
-    whole batch, masked rows or not. The paper sums over an action's entries and has no action
-    penalty; its code averages and has one.
+    The mask leaves the rows that have a new goal; means run over the whole batch all the same.
+    The paper sums over an action's k entries (k times this alpha) and has no action penalty; its
+    code averages and has one. ``half_life`` updates halve alpha; 0 keeps it as it is.
     """
-    loss = -value.mean()
-    if action_penalty:
-        loss = loss + action_penalty * proposed.square().mean()
-    if alpha:
-        squared = (taken - proposed).square().mean(-1)
-        loss = loss + alpha * (relabelled * squared).mean()
-    return loss
+
+    def __init__(
+        self, networks: Networks, alpha: float, half_life: float, action_penalty: float
+    ) -> None:
+        self._networks = networks
+        self._alpha, self._half_life, self._action_penalty = alpha, half_life, action_penalty
+
+    def __call__(self, batch: Batch, updates: int) -> Tensor:
+        """Return the loss."""
+        proposed = self._networks.actor(batch.features)
+        loss: Tensor = -self._networks.critic(batch.features, proposed).mean()
+        if self._action_penalty:
+            loss = loss + self._action_penalty * proposed.square().mean()
+        if self._alpha:
+            squared = (batch.actions - proposed).square().mean(-1)
+            loss = loss + self.alpha(updates) * (batch.relabelled * squared).mean()
+        return loss
+
+    def alpha(self, updates: int) -> float:
+        """Return the weight of the supervised loss after ``updates`` updates."""
+        faded = 0.5 ** (updates / self._half_life) if self._half_life else 1.0
+        return self._alpha * faded

@@ -1,4 +1,4 @@
-"""One agent, whose parts (goals, targets, losses, model) make it MHER, HER or DDPG."""
+"""One agent, whose parts (goals, critic target, actor loss, model) make it MHER, HER or DDPG."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 from typing import Any
 
 from mher_ros.interface import TaskInterface
-from mher_ros.learning.actor_loss import joint_loss
+from mher_ros.learning.actor_loss import ActorLoss, JointLoss
+from mher_ros.learning.batch import Batch
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.dynamics import Dynamics
-from mher_ros.learning.networks import Actor, Critic, Policy, View
+from mher_ros.learning.networks import Actor, Critic, Networks, Policy, View
 from mher_ros.learning.relabel import FutureGoals, GoalSource, MixedGoals, relabel
 from mher_ros.learning.replay import Episode, EpisodeReplay, Transitions
-from mher_ros.learning.targets import one_step_target
+from mher_ros.learning.targets import CriticTarget, OneStepTarget
 from mher_ros.learning.virtual_goals import VirtualGoals
 import numpy as np
 from numpy.typing import NDArray
@@ -35,57 +36,63 @@ class Agent:
         self.interface, self._config, self._action_size = interface, config, k
         self._rng = np.random.default_rng([config.seed, 0])
         weights = torch.Generator().manual_seed(config.seed)
-        self.view = View(interface, settings.relative_goal)
-        self.actor = Actor(self.view.size, k, settings.hidden, weights)
-        self.critic = Critic(self.view.size, k, settings.hidden, weights)
-        self._target_actor = copy.deepcopy(self.actor).requires_grad_(False)
-        self._target_critic = copy.deepcopy(self.critic).requires_grad_(False)
+        view = View(interface, settings.relative_goal, settings.hide_still)
+        actor = Actor(view.size, k, settings.hidden, weights)
+        critic = Critic(view.size, k, settings.hidden, weights)
+        self.networks = Networks(
+            view,
+            actor,
+            critic,
+            copy.deepcopy(actor).requires_grad_(False),
+            copy.deepcopy(critic).requires_grad_(False),
+        )
         self._actor_optimiser = torch.optim.Adam(
-            self.actor.parameters(), lr=settings.actor_learning_rate, fused=True
+            actor.parameters(), lr=settings.actor_learning_rate, fused=True
         )
         self._critic_optimiser = torch.optim.Adam(
-            self.critic.parameters(), lr=settings.critic_learning_rate, fused=True
+            critic.parameters(), lr=settings.critic_learning_rate, fused=True
         )
         self.replay = EpisodeReplay(settings.replay, config.schedule.episode_steps, n, k, m)
         self.dynamics: Dynamics | None = None
         if config.relabel.goals in ('virtual', 'mixed'):
             self.dynamics = Dynamics(n, k, config.model, weights)
-        self._goals = self._goal_source()
+        self._goals = self._make_goal_source()
+        self._critic_target: CriticTarget = OneStepTarget(
+            self.networks, settings.gamma, settings.value_ceiling
+        )
+        self._actor_loss: ActorLoss = JointLoss(
+            self.networks, settings.alpha, settings.alpha_half_life, settings.action_penalty
+        )
         self.updates = 0
-        self._held_action: NDArray[np.float32] = np.zeros(k, np.float32)
-        self._hold = 0
         self._losses: dict[str, list[float]] = {}
 
     @property
     def policy(self) -> Policy:
         """What is evaluated and exported."""
+        networks = self.networks
         average = self._config.agent.deploy_average
-        return Policy(self.view, self._target_actor if average else self.actor)
+        return Policy(networks.view, networks.target_actor if average else networks.actor)
 
     @torch.no_grad()
     def act(self, observation: NDArray[np.float64], goal: NDArray[np.float64]) -> NDArray[Any]:
         """Return an exploring action (k,): noisy, or now and then uniform."""
         settings, rng = self._config.agent, self._rng
-        if self._hold or rng.random() < settings.explore_random:
+        if rng.random() < settings.explore_random:
             return self.random_action()
-        features = self.view(
+        features = self.networks.view(
             torch.from_numpy(observation[None].astype(np.float32)),
             torch.from_numpy(goal[None].astype(np.float32)),
         )
         noise = settings.explore_noise * rng.standard_normal(self._action_size)
-        return np.clip(self.actor(features)[0].numpy() + noise, -1.0, 1.0).astype(np.float32)
+        action = self.networks.actor(features)[0].numpy() + noise
+        return np.clip(action, -1.0, 1.0).astype(np.float32)
 
     def random_action(self) -> NDArray[np.float32]:
-        """Return a uniform action (k,), the same for ``explore_hold`` steps."""
-        if self._hold == 0:
-            self._held_action = self._rng.uniform(-1.0, 1.0, self._action_size).astype(np.float32)
-            self._hold = self._config.agent.explore_hold
-        self._hold -= 1
-        return self._held_action
+        """Return a uniform action (k,)."""
+        return self._rng.uniform(-1.0, 1.0, self._action_size).astype(np.float32)
 
     def store(self, episode: Episode) -> None:
         """Keep an episode and take it into the running statistics."""
-        self._hold = 0
         self.replay.add(episode)
         seen = self.replay.sample_latest(self._rng)
         goals = seen.goals
@@ -93,7 +100,7 @@ class Agent:
             future = FutureGoals(self.replay, self.interface)
             goals, _ = relabel(seen, future, self._config.relabel.probability, self._rng)
         observations = self.interface.with_goal(seen.observations, goals)
-        self.view.update(torch.from_numpy(observations), torch.from_numpy(goals))
+        self.networks.view.update(torch.from_numpy(observations), torch.from_numpy(goals))
         if self.dynamics is not None:
             self.dynamics.see(torch.from_numpy(seen.observations), torch.from_numpy(seen.actions))
 
@@ -105,15 +112,14 @@ class Agent:
     def update(self) -> None:
         """Do one update of model, critic and actor on one batch."""
         settings = self._config.agent
-        batch = self.replay.sample(settings.batch, self._rng)
+        transitions = self.replay.sample(settings.batch, self._rng)
         if self.dynamics is not None:
             for _ in range(self._config.model.fits_per_update):
-                self._fit_model(batch)
-        goals, mask = relabel(batch, self._goals, self._config.relabel.probability, self._rng)
-        self._learn(batch, goals, mask)
+                self._fit_model(transitions)
+        self._learn(self._relabelled(transitions))
         self.updates += 1
         if self.updates % settings.target_every == 0:
-            self._move_targets(1.0 - settings.target_keep)
+            self.networks.move_targets(1.0 - settings.target_keep)
 
     def model_errors(self) -> list[float]:
         """Return the model's error after 1..n steps on replayed sequences."""
@@ -156,30 +162,23 @@ class Agent:
         self._losses = {name: list(values) for name, values in state['losses'].items()}
 
     def _modules(self) -> dict[str, torch.nn.Module]:
-        modules: dict[str, torch.nn.Module] = {
-            'view': self.view,
-            'actor': self.actor,
-            'critic': self.critic,
-            'target_actor': self._target_actor,
-            'target_critic': self._target_critic,
-        }
+        modules = self.networks.modules()
         return modules if self.dynamics is None else {**modules, 'dynamics': self.dynamics}
 
     def _optimisers(self) -> list[torch.optim.Optimizer]:
         models = [] if self.dynamics is None else self.dynamics.optimisers
         return [self._actor_optimiser, self._critic_optimiser, *models]
 
-    def _goal_source(self) -> GoalSource | None:
+    def _make_goal_source(self) -> GoalSource | None:
         settings = self._config.relabel
-        future = FutureGoals(self.replay, self.interface)
         if settings.goals == 'none':
             return None
-        if settings.goals == 'future':
+        future = FutureGoals(self.replay, self.interface)
+        if self.dynamics is None:
             return future
-        assert self.dynamics is not None
         virtual = VirtualGoals(
             self.dynamics,
-            self._target_action,
+            self.networks.target_action,
             self.interface,
             settings.steps,
             settings.rollout_noise,
@@ -188,70 +187,50 @@ class Agent:
             return virtual
         return MixedGoals(virtual, future, settings.virtual_share)
 
-    def _target_action(self, observations: Tensor, goals: Tensor) -> Tensor:
-        action: Tensor = self._target_actor(self.view(observations, goals))
-        return action
-
-    def _fit_model(self, batch: Transitions) -> None:
+    def _fit_model(self, transitions: Transitions) -> None:
         assert self.dynamics is not None
         loss = self.dynamics.fit(
-            torch.from_numpy(batch.observations),
-            torch.from_numpy(batch.actions),
-            torch.from_numpy(batch.next_observations),
+            torch.from_numpy(transitions.observations),
+            torch.from_numpy(transitions.actions),
+            torch.from_numpy(transitions.next_observations),
             int(self._rng.integers(self._config.model.members)),
         )
         self._losses.setdefault('model_loss', []).append(loss)
 
-    def _learn(
-        self, batch: Transitions, goals: NDArray[np.float32], mask: NDArray[np.bool_]
-    ) -> None:
-        settings, interface = self._config.agent, self.interface
-        reward = interface.reward(interface.achieved_goal(batch.next_observations), goals)
-        goal = torch.from_numpy(goals)
-        taken = torch.from_numpy(batch.actions)
-        features = self.view(
-            torch.from_numpy(interface.with_goal(batch.observations, goals)), goal
+    def _relabelled(self, transitions: Transitions) -> Batch:
+        interface, probability = self.interface, self._config.relabel.probability
+        goals, mask = relabel(transitions, self._goals, probability, self._rng)
+        achieved = interface.achieved_goal(transitions.next_observations)
+        observations = torch.from_numpy(interface.with_goal(transitions.observations, goals))
+        following = torch.from_numpy(interface.with_goal(transitions.next_observations, goals))
+        return Batch(
+            observations=observations,
+            actions=torch.from_numpy(transitions.actions),
+            next_observations=following,
+            goals=torch.from_numpy(goals),
+            rewards=torch.from_numpy(interface.reward(achieved, goals)),
+            relabelled=torch.from_numpy(mask.astype(np.float32)),
+            features=self.networks.view(observations, torch.from_numpy(goals)),
         )
-        with torch.no_grad():
-            next_features = self.view(
-                torch.from_numpy(interface.with_goal(batch.next_observations, goals)), goal
-            )
-            next_value = self._target_critic(next_features, self._target_actor(next_features))
-            target = one_step_target(
-                torch.from_numpy(reward), next_value, settings.gamma, settings.value_ceiling
-            )
-        critic_loss = (self.critic(features, taken) - target).square().mean()
-        critic_gradients = torch.autograd.grad(critic_loss, list(self.critic.parameters()))
 
-        proposed = self.actor(features)
-        actor_loss = joint_loss(
-            self.critic(features, proposed),
-            proposed,
-            taken,
-            torch.from_numpy(mask.astype(np.float32)),
-            self._alpha(),
-            settings.action_penalty,
+    def _learn(self, batch: Batch) -> None:
+        target = self._critic_target(batch)
+        critic_loss = (
+            (self.networks.critic(batch.features, batch.actions) - target).square().mean()
         )
-        actor_gradients = torch.autograd.grad(actor_loss, list(self.actor.parameters()))
+        actor_loss = self._actor_loss(batch, self.updates)
         # Both gradients are taken before either network moves, as the authors do.
-        _step(self._critic_optimiser, critic_gradients)
-        _step(self._actor_optimiser, actor_gradients)
-        self._losses.setdefault('critic_loss', []).append(float(critic_loss.detach()))
-        self._losses.setdefault('actor_loss', []).append(float(actor_loss.detach()))
-
-    def _alpha(self) -> float:
-        settings = self._config.agent
-        if not settings.alpha_half_life:
-            return settings.alpha
-        return settings.alpha * 0.5 ** (self.updates / settings.alpha_half_life)
-
-    @torch.no_grad()
-    def _move_targets(self, share: float) -> None:
-        for target, network in (
-            (self._target_actor, self.actor),
-            (self._target_critic, self.critic),
-        ):
-            torch._foreach_lerp_(list(target.parameters()), list(network.parameters()), share)
+        gradients = [
+            torch.autograd.grad(loss, list(network.parameters()))
+            for loss, network in (
+                (critic_loss, self.networks.critic),
+                (actor_loss, self.networks.actor),
+            )
+        ]
+        _step(self._critic_optimiser, gradients[0])
+        _step(self._actor_optimiser, gradients[1])
+        for name, loss in (('critic_loss', critic_loss), ('actor_loss', actor_loss)):
+            self._losses.setdefault(name, []).append(float(loss.detach()))
 
 
 def _step(optimiser: torch.optim.Optimizer, gradients: tuple[Tensor, ...]) -> None:

@@ -28,6 +28,9 @@ class AgentConfig:
 
     hidden: tuple[int, ...] = option((256, 256, 256), 'units of each hidden layer', low=1)
     relative_goal: bool = option(False, 'show the networks the way to the goal, too')
+    hide_still: bool = option(
+        False, 'show the networks nothing of entries that never varied in training'
+    )
     actor_learning_rate: float = option(1e-3, "Adam's, for the actor", low=1e-6, high=1.0)
     critic_learning_rate: float = option(1e-3, "Adam's, for the critic", low=1e-6, high=1.0)
     batch: int = option(64, 'transitions in an update', low=1, high=65536)
@@ -42,7 +45,6 @@ class AgentConfig:
     action_penalty: float = option(1.0, 'weight of the squared action', low=0.0)
     explore_noise: float = option(0.2, 'standard deviation of noise on actions', low=0.0)
     explore_random: float = option(0.3, 'chance of a uniform action', low=0.0, high=1.0)
-    explore_hold: int = option(1, 'steps for which a random action is held', low=1)
     deploy_average: bool = option(False, 'evaluate and export the slowly moving target actor')
     replay: int = option(1_000_000, 'transitions kept', low=1)
 
@@ -83,7 +85,12 @@ class ScheduleConfig:
     """What happens when."""
 
     warmup_episodes: int = option(20, 'episodes of random actions first (counted)', low=1)
-    episode_steps: int = option(100, 'steps in a training episode', low=1, high=100_000)
+    episode_steps: int = option(
+        100,
+        'steps in a training episode (those of a test: task.episode_steps)',
+        low=1,
+        high=100_000,
+    )
     updates_per_episode: int = option(5, 'updates after each episode', low=0)
     episodes_per_epoch: int = option(1, 'episodes between two evaluations', low=1)
     evaluation_goals: int = option(100, 'goals in an evaluation', low=1)
@@ -126,6 +133,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     'fast': {
         'agent.hidden': (128, 128),
         'agent.relative_goal': True,
+        'agent.hide_still': True,
         'agent.batch': 128,
         'agent.gamma': 0.95,
         'agent.target_every': 1,

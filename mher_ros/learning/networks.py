@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.normaliser import Normaliser
 import torch
 from torch import nn, Tensor
 
-__all__ = ['Actor', 'Critic', 'Policy', 'View', 'mlp']
+__all__ = ['Actor', 'Critic', 'Networks', 'Policy', 'View', 'mlp']
 
 RAW_LIMIT = 200.0
 """Observations and goals are cut here before anything else."""
@@ -22,11 +24,13 @@ class View(nn.Module):
     beside them: the network need not learn to subtract.
     """
 
-    def __init__(self, interface: TaskInterface, relative: bool) -> None:
+    def __init__(
+        self, interface: TaskInterface, relative: bool = False, hide_still: bool = False
+    ) -> None:
         super().__init__()
         self._interface, self._relative = interface, relative
         n, m = len(interface.observation), len(interface.goal)
-        self.observation = Normaliser(n, clip=NORMALISED_LIMIT)
+        self.observation = Normaliser(n, clip=NORMALISED_LIMIT, hide_still=hide_still)
         self.goal = Normaliser(m, clip=NORMALISED_LIMIT)
         self.way = Normaliser(m, clip=NORMALISED_LIMIT)
         self.size = n + m + (m if relative else 0)
@@ -85,6 +89,35 @@ class Policy(nn.Module):
         """Return actions (B, k) for observations (B, n) and goals (B, m)."""
         action: Tensor = self.actor(self.view(observation, desired_goal))
         return action
+
+
+@dataclasses.dataclass(frozen=True)
+class Networks:
+    """What an agent learns, with the slowly moving copies that targets are made of."""
+
+    view: View
+    actor: Actor
+    critic: Critic
+    target_actor: Actor
+    target_critic: Critic
+
+    def target_action(self, observations: Tensor, goals: Tensor) -> Tensor:
+        """Return the slow actor's actions (B, k)."""
+        action: Tensor = self.target_actor(self.view(observations, goals))
+        return action
+
+    def modules(self) -> dict[str, nn.Module]:
+        """Return every network by its name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @torch.no_grad()
+    def move_targets(self, share: float) -> None:
+        """Move the slow copies a ``share`` of the way to what they copy."""
+        for target, network in (
+            (self.target_actor, self.actor),
+            (self.target_critic, self.critic),
+        ):
+            torch._foreach_lerp_(list(target.parameters()), list(network.parameters()), share)
 
 
 def mlp(sizes: tuple[int, ...], rng: torch.Generator) -> nn.Sequential:

@@ -13,6 +13,8 @@ class Normaliser(nn.Module):
     Cumulative mean and standard deviation of every vector it was shown.
 
     The sums are kept in double precision; what ``forward`` uses is single, as the networks are.
+    With ``hide_still`` an entry that never varied (its deviation is at the floor) reads 0
+    whatever its value: a network that learnt nothing of it must not be moved by it.
     """
 
     mean: Tensor
@@ -20,12 +22,16 @@ class Normaliser(nn.Module):
     total: Tensor
     total_of_squares: Tensor
     count: Tensor
+    varies: Tensor
 
-    def __init__(self, size: int, *, floor: float = 1e-4, clip: float = 0.0) -> None:
+    def __init__(
+        self, size: int, *, floor: float = 1e-4, clip: float = 0.0, hide_still: bool = False
+    ) -> None:
         super().__init__()
-        self._floor, self._clip = floor, clip
+        self._floor, self._clip, self._hide_still = floor, clip, hide_still
         self.register_buffer('mean', torch.zeros(size))
         self.register_buffer('std', torch.ones(size))
+        self.register_buffer('varies', torch.ones(size))
         self.register_buffer('total', torch.zeros(size, dtype=torch.float64))
         self.register_buffer('total_of_squares', torch.zeros(size, dtype=torch.float64))
         self.register_buffer('count', torch.zeros(1, dtype=torch.float64))
@@ -33,11 +39,9 @@ class Normaliser(nn.Module):
     def forward(self, value: Tensor) -> Tensor:
         """Return ``(value - mean) / std``, clipped if a clip was given."""
         normalised = (value - self.mean) / self.std
+        if self._hide_still:
+            normalised = normalised * self.varies
         return normalised.clamp(-self._clip, self._clip) if self._clip else normalised
-
-    def invert(self, normalised: Tensor) -> Tensor:
-        """Return the value that (without clipping) normalises to ``normalised``."""
-        return normalised * self.std + self.mean
 
     @torch.no_grad()
     def update(self, values: Tensor) -> None:
@@ -50,3 +54,4 @@ class Normaliser(nn.Module):
         variance = self.total_of_squares / self.count - mean.square()
         self.mean.copy_(mean)
         self.std.copy_(variance.clamp_min(self._floor**2).sqrt())
+        self.varies.copy_(variance > self._floor**2)

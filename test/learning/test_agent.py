@@ -29,7 +29,7 @@ def trained(config, updates=6, task_name='point2d_large'):
 
 
 def weights(agent):
-    return torch.cat([p.detach().flatten() for p in agent.actor.parameters()])
+    return torch.cat([p.detach().flatten() for p in agent.networks.actor.parameters()])
 
 
 @pytest.mark.parametrize('algorithm', ['mher', 'her', 'ddpg'])
@@ -48,15 +48,18 @@ def test_only_mher_has_a_model(tiny):
 def test_targets_move_only_when_it_is_time_and_by_their_share(tiny):
     config = tiny('ddpg', agent__target_every=3, agent__target_keep=0.75)
     agent = trained(config, updates=2)
-    start = [p.clone() for p in agent._target_actor.parameters()]
+    start = [p.clone() for p in agent.networks.target_actor.parameters()]
     agent.update()
     for old, target, online in zip(
-        start, agent._target_actor.parameters(), agent.actor.parameters(), strict=True
+        start,
+        agent.networks.target_actor.parameters(),
+        agent.networks.actor.parameters(),
+        strict=True,
     ):
         assert torch.allclose(target, 0.75 * old + 0.25 * online, atol=1e-6)
-    moved = [p.clone() for p in agent._target_actor.parameters()]
+    moved = [p.clone() for p in agent.networks.target_actor.parameters()]
     agent.update()
-    for old, target in zip(moved, agent._target_actor.parameters(), strict=True):
+    for old, target in zip(moved, agent.networks.target_actor.parameters(), strict=True):
         assert torch.equal(old, target)
 
 
@@ -73,17 +76,10 @@ def test_exploration_is_uniform_now_and_then_and_noisy_otherwise(tiny):
     assert (np.abs(drawn) <= 1.0).all()
 
 
-def test_a_random_action_is_held_as_long_as_asked(tiny):
-    agent = trained(tiny(agent__explore_hold=3))
-    drawn = [tuple(agent.random_action()) for _ in range(6)]
-    assert drawn[0] == drawn[1] == drawn[2] != drawn[3]
-    assert drawn[3] == drawn[4] == drawn[5]
-
-
 def test_what_is_deployed_is_the_averaged_actor_if_asked(tiny):
     online, average = trained(tiny()), trained(tiny(agent__deploy_average=True))
-    assert online.policy.actor is online.actor
-    assert average.policy.actor is average._target_actor
+    assert online.policy.actor is online.networks.actor
+    assert average.policy.actor is average.networks.target_actor
 
 
 def test_statistics_come_from_relabelled_goals_but_not_for_ddpg(tiny):
@@ -91,21 +87,21 @@ def test_statistics_come_from_relabelled_goals_but_not_for_ddpg(tiny):
     her, ddpg = trained(tiny('her')), trained(tiny('ddpg'))
     # Unrelabelled, three episodes have three goals; relabelled, many.
     goals = [task.reset(seed=seed)[0]['desired_goal'] for seed in range(3)]
-    assert ddpg.view.goal.mean.numpy() == pytest.approx(np.mean(goals, 0), abs=1e-4)
-    assert her.view.goal.mean.numpy() != pytest.approx(np.mean(goals, 0), abs=1e-2)
-    assert float(her.view.goal.count) == float(ddpg.view.goal.count) == 60
+    assert ddpg.networks.view.goal.mean.numpy() == pytest.approx(np.mean(goals, 0), abs=1e-4)
+    assert her.networks.view.goal.mean.numpy() != pytest.approx(np.mean(goals, 0), abs=1e-2)
+    assert float(her.networks.view.goal.count) == float(ddpg.networks.view.goal.count) == 60
 
 
 def test_the_goal_inside_an_observation_is_rewritten_before_learning(tiny, monkeypatch):
     agent = trained(tiny('her', task='reacher'), updates=0, task_name='reacher')
     seen = []
-    original = agent.view.forward
+    original = agent.networks.view.forward
 
     def record(observation, goal):
         seen.append((observation.clone(), goal.clone()))
         return original(observation, goal)
 
-    monkeypatch.setattr(agent.view, 'forward', record)
+    monkeypatch.setattr(agent.networks.view, 'forward', record)
     agent.update()
     assert len(seen) == 2
     for observation, goal in seen:
@@ -130,3 +126,37 @@ def test_a_restored_agent_goes_on_as_if_nothing_had_happened(tiny):
         other.update()
     assert torch.equal(weights(agent), weights(other))
     assert agent.take_losses() == other.take_losses()
+
+
+def test_the_model_is_fitted_before_goals_are_proposed_by_the_slow_actor(tiny, monkeypatch):
+    agent = trained(tiny(), updates=0)
+    order = []
+    fit, rollout = agent.dynamics.fit, agent.dynamics.rollout
+
+    def recording_fit(*arguments, **named):
+        order.append('fit')
+        return fit(*arguments, **named)
+
+    def recording_rollout(observations, act, steps):
+        order.append('rollout')
+        return rollout(observations, act, steps)
+
+    slow, online = agent.networks.target_actor, agent.networks.actor
+    monkeypatch.setattr(agent.dynamics, 'fit', recording_fit)
+    monkeypatch.setattr(agent.dynamics, 'rollout', recording_rollout)
+    for name, actor in (('slow', slow), ('online', online)):
+        actor.register_forward_hook(lambda *_, name=name: order.append(name))
+    agent.update()
+    # Two fits, a rollout of five steps, the slow actor for the target, the actor for its loss.
+    assert order == ['fit'] * 2 + ['rollout'] + ['slow'] * 5 + ['slow', 'online']
+
+
+def test_entries_that_never_varied_do_not_move_a_policy_that_hides_them(tiny):
+    config = tiny('her', task='reacher', agent__hide_still=True)
+    policy = trained(config, task_name='reacher').policy
+    observation, goal = torch.randn(5, 11), torch.zeros(5, 2)
+    odd = observation.clone()
+    odd[:, 10] += 0.3  # the height above the goal is always zero
+    assert torch.equal(policy(observation, goal), policy(odd, goal))
+    shown = trained(tiny('her', task='reacher'), task_name='reacher').policy
+    assert not torch.equal(shown(observation, goal), shown(odd, goal))

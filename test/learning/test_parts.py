@@ -1,12 +1,15 @@
 """Each part of an update against numbers worked out by hand."""
 
-from mher_ros.learning.actor_loss import joint_loss
+import dataclasses
+
+from mher_ros.learning.actor_loss import JointLoss
+from mher_ros.learning.batch import Batch
 from mher_ros.learning.config import ModelConfig
 from mher_ros.learning.dynamics import Dynamics
-from mher_ros.learning.networks import Actor, Critic, Policy, View
+from mher_ros.learning.networks import Actor, Critic, Networks, Policy, View
 from mher_ros.learning.normaliser import Normaliser
 from mher_ros.learning.relabel import FutureGoals, GoalSource, MixedGoals, relabel
-from mher_ros.learning.targets import one_step_target
+from mher_ros.learning.targets import OneStepTarget
 from mher_ros.learning.virtual_goals import VirtualGoals
 import numpy as np
 import pytest
@@ -31,25 +34,44 @@ class KnownDynamics(Dynamics):
         return observations + torch.cat((actions, torch.ones(len(actions), 1)), -1)
 
 
-def test_target_discounts_the_next_value_and_is_clipped_to_what_is_possible():
-    reward = torch.tensor([-1.0, -1.0, 0.0])
-    value = torch.tensor([-4.0, -50.0, 3.0])
+def fixed_networks(interface, value, proposed=None):
+    """Return networks whose critics always give ``value`` and whose actors ``proposed``."""
+    critic = lambda features, action: value  # noqa: E731
+    actor = lambda features: proposed  # noqa: E731
+    return Networks(View(interface), actor, critic, actor, critic)
+
+
+def batch_of(count, **tensors):
+    names = (field.name for field in dataclasses.fields(Batch))
+    return Batch(**{name: tensors.get(name, torch.zeros(count, 3)) for name in names})
+
+
+def test_target_discounts_the_next_value_and_is_clipped_to_what_is_possible(interface):
+    networks = fixed_networks(interface, torch.tensor([-4.0, -50.0, 3.0]))
+    batch = batch_of(3, rewards=torch.tensor([-1.0, -1.0, 0.0]), goals=torch.zeros(3, 2))
     # -1 + 0.9 * -4 = -4.6; -46 is below -1 / (1 - 0.9) = -10; 2.7 is above 0
-    target = one_step_target(reward, value, gamma=0.9, ceiling=0.0)
+    target = OneStepTarget(networks, gamma=0.9, ceiling=0.0)(batch)
     assert target.tolist() == pytest.approx([-4.6, -10.0, 0.0])
-    assert one_step_target(reward, value, 0.9, ceiling=100.0)[2] == pytest.approx(2.7)
+    assert OneStepTarget(networks, 0.9, ceiling=100.0)(batch)[2] == pytest.approx(2.7)
 
 
-def test_joint_loss_is_value_plus_penalty_plus_masked_supervision():
-    value = torch.tensor([-2.0, -4.0])
+def test_joint_loss_is_value_plus_penalty_plus_masked_supervision(interface):
     proposed = torch.tensor([[0.5, 0.0], [1.0, -1.0]])
-    taken = torch.tensor([[0.5, 1.0], [0.0, 0.0]])
-    relabelled = torch.tensor([1.0, 0.0])
+    networks = fixed_networks(interface, torch.tensor([-2.0, -4.0]), proposed)
+    batch = batch_of(
+        2,
+        actions=torch.tensor([[0.5, 1.0], [0.0, 0.0]]),
+        relabelled=torch.tensor([1.0, 0.0]),
+    )
     # value: 3; penalty: (0.25 + 0 + 1 + 1) / 4 = 0.5625; supervision of row 1 alone:
     # mean over entries (0 + 1) / 2 = 0.5, over both rows 0.25
-    loss = joint_loss(value, proposed, taken, relabelled, alpha=3.0, action_penalty=1.0)
-    assert float(loss) == pytest.approx(3.0 + 0.5625 + 0.75)
-    assert float(joint_loss(value, proposed, taken, relabelled, 0.0, 0.0)) == pytest.approx(3.0)
+    joint = JointLoss(networks, alpha=3.0, half_life=0.0, action_penalty=1.0)
+    assert float(joint(batch, updates=7)) == pytest.approx(3.0 + 0.5625 + 0.75)
+    bare = JointLoss(networks, alpha=0.0, half_life=0.0, action_penalty=0.0)
+    assert float(bare(batch, updates=7)) == pytest.approx(3.0)
+    fading = JointLoss(networks, alpha=3.0, half_life=100.0, action_penalty=0.0)
+    assert float(fading(batch, updates=0)) == pytest.approx(3.0 + 0.75)
+    assert float(fading(batch, updates=200)) == pytest.approx(3.0 + 0.75 / 4)
 
 
 def test_relabelling_replaces_the_masked_share_of_goals_and_no_others(counted_replay, rng):
@@ -116,7 +138,8 @@ def test_normaliser_has_the_mean_and_deviation_of_all_it_saw(rng):
     assert normaliser.mean.numpy() == pytest.approx(values.mean(0), abs=1e-5)
     assert normaliser.std.numpy() == pytest.approx(values.std(0), abs=1e-5)
     raw = torch.from_numpy(values.astype(np.float32))
-    assert torch.allclose(normaliser.invert(normaliser(raw)), raw, atol=1e-5)
+    expected = (values - values.mean(0)) / values.std(0)
+    assert normaliser(raw).numpy() == pytest.approx(expected, abs=1e-4)
 
 
 def test_normaliser_floors_a_constant_and_clips():
@@ -125,6 +148,15 @@ def test_normaliser_floors_a_constant_and_clips():
     assert float(normaliser.std) == pytest.approx(1e-4)
     assert float(normaliser(torch.tensor([[3.0]]))) == 5.0
     assert float(normaliser(torch.tensor([[2.0]]))) == 0.0
+
+
+def test_an_entry_that_never_varied_is_hidden_if_asked():
+    values = torch.tensor([[1.0, 5.0], [3.0, 5.0]])
+    odd = torch.tensor([[1.0, 5.001]])
+    for hide, expected in ((True, [-1.0, 0.0]), (False, [-1.0, 5.0])):
+        normaliser = Normaliser(2, clip=5.0, hide_still=hide)
+        normaliser.update(values)
+        assert normaliser(odd)[0].tolist() == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize('relative', [False, True])
