@@ -136,7 +136,7 @@ def figures(text):
         ),
         (
             ['point2d_large', '--resume'],
-            '--resume needs --out: the folder of the run to go on with',
+            'to go on with a run, name its folder (--out)',
         ),
     ],
 )

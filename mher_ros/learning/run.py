@@ -19,7 +19,7 @@ import mher_ros
 from mher_ros.files import write_atomically
 from mher_ros.learning.config import config_from_dict, make_config, TrainConfig
 from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
-from mher_ros.learning.train import CHECKPOINT, Ending, Trainer
+from mher_ros.learning.train import BUDGETS, CHECKPOINT, Ending, Trainer
 from mher_ros.options import describe, OptionError, override
 from mher_ros.policy.contract import Contract
 from mher_ros.policy.export import export_policy
@@ -31,7 +31,6 @@ import torch
 __all__ = ['export_run', 'load_config', 'plan_run', 'POLICY', 'start_training']
 
 CONFIG, POLICY = 'config.json', 'policy.onnx'
-BUDGETS = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
 REPLAYED = 256
 """Recorded states on which the exported file is compared with the network."""
 
@@ -59,7 +58,7 @@ def plan_run(
         config = make_config(task, changes=changes, **given)
         return config, folder if folder is not None else _free_folder(config)
     if folder is None:
-        raise OptionError('--resume needs --out: the folder of the run to go on with')
+        raise OptionError('to go on with a run, name its folder (--out)')
     task_class(task)
     stored = load_config(folder)
     for key, value in {'task_name': task, **given}.items():
@@ -185,10 +184,13 @@ def _export(trainer: Trainer, config: TrainConfig, path: Path) -> None:
         'mher_ros': mher_ros.__version__,
         'config': config.to_dict(),
     }
+    # A run stopped between two evaluations has a newer policy than the one last evaluated.
+    current = trainer.evaluation.get('updates') == agent.updates
+    evaluation = trainer.evaluation if current else {}
     recorded = agent.replay.sample(REPLAYED, np.random.default_rng(config.seed))
     export_policy(
         agent.policy,
-        Contract(agent.interface, training, trainer.evaluation),
+        Contract(agent.interface, training, evaluation),
         path,
         recorded.observations,
         recorded.goals,

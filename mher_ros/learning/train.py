@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import enum
+import json
 from pathlib import Path
 import time
 from typing import Any
 
 from mher_ros.learning.agent import Agent
-from mher_ros.learning.checkpoint import load_checkpoint, save_checkpoint
+from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.networks import Policy
 from mher_ros.learning.progress import Progress, Row, WALL_TIME
 from mher_ros.learning.replay import Episode
+from mher_ros.options import describe
 from mher_ros.tasks.rollouts import episode_seed, Evaluation, PolicyFunction
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ __all__ = ['Ending', 'Trainer', 'policy_function']
 TRAINING_STREAM, TEST_STREAM = 1, 2
 """Second number of an episode's seed; training and test episodes share none."""
 CHECKPOINT = 'checkpoint'
+BUDGETS = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
 
 Evaluate = Callable[[PolicyFunction, Sequence[int]], Evaluation]
 
@@ -41,7 +44,7 @@ class Trainer:
     """
     One run in one folder.
 
-    ``env`` is a Gymnasium GoalEnv with a ``interface``; ``evaluate`` tries a policy from given
+    ``env`` is a Gymnasium GoalEnv with an ``interface``; ``evaluate`` tries a policy from given
     reset seeds. A checkpoint is written after every evaluation and when the run stops; a run
     that goes on from it does exactly what it would have done without the pause.
     """
@@ -67,7 +70,15 @@ class Trainer:
 
     def resume(self) -> None:
         """Go on from the folder's checkpoint."""
-        state = load_checkpoint(self._folder / CHECKPOINT)
+        path = self._folder / CHECKPOINT
+        state = load_checkpoint(path)
+        began_with, goes_on_with = json.loads(state['config']), _lasting(self._config)
+        for key, value in json.loads(json.dumps(goes_on_with)).items():
+            if began_with.get(key) != value:
+                raise CheckpointError(
+                    f'the checkpoint {path} is of a run whose {key} was {began_with.get(key)}, '
+                    f'not {value}'
+                )
         self.agent.load_state(state['agent'])
         self.rows = list(state['rows'])
         self.evaluation = dict(state['evaluation'])
@@ -80,6 +91,7 @@ class Trainer:
     def save(self) -> None:
         """Write the checkpoint."""
         state = {
+            'config': json.dumps(_lasting(self._config)),
             'agent': self.agent.state(),
             'rows': self.rows,
             'evaluation': self.evaluation,
@@ -104,7 +116,7 @@ class Trainer:
             since_warmup = self.episodes - schedule.warmup_episodes
             if since_warmup > 0 and since_warmup % schedule.episodes_per_epoch == 0:
                 self._close_epoch()
-        if ending is not Ending.ASKED and self._rows_behind():
+        if ending is not Ending.ASKED and self.agent.updates and self._rows_behind():
             self._close_epoch()
         self.save()
         return ending
@@ -165,11 +177,11 @@ class Trainer:
         """Evaluate, report and save."""
         self._tell('evaluating')
         seeds = [
-            episode_seed(self._config.seed, TEST_STREAM, len(self.rows), index)
+            episode_seed(self._config.seed, TEST_STREAM, self.episodes, index)
             for index in range(self._config.schedule.evaluation_goals)
         ]
         evaluation = self._evaluate(policy_function(self.agent.policy), seeds)
-        self.evaluation = evaluation.summary()
+        self.evaluation = {**evaluation.summary(), 'updates': self.agent.updates}
         row = self._row(evaluation)
         self._training_successes = []
         self.rows.append(row)
@@ -185,7 +197,9 @@ class Trainer:
             'updates': agent.updates,
             'success_rate': evaluation.success_rate,
             'final_error': evaluation.final_error,
-            'training_success_rate': float(np.mean(self._training_successes)),
+            'training_success_rate': (
+                float(np.mean(self._training_successes)) if self._training_successes else None
+            ),
         }
         losses = agent.take_losses()
         names = ['critic_loss', 'actor_loss']
@@ -203,6 +217,13 @@ class Trainer:
     def _tell(self, activity: str) -> None:
         for progress in self._progress:
             progress.activity(activity, self.env_steps, self.agent.updates)
+
+
+def _lasting(config: TrainConfig) -> dict[str, Any]:
+    """Return every choice of a run but its budgets, which may change when it goes on."""
+    head = {name: getattr(config, name) for name in ('task_name', 'algorithm', 'seed')}
+    options = {key: value for key, value, _ in describe(config) if key not in BUDGETS}
+    return {**head, **options}
 
 
 def policy_function(policy: Policy) -> PolicyFunction:
