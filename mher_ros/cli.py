@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ['main']
 
-WRONG_USE, INTERRUPTED = 2, 130
+FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # Nobody reads on; let the interpreter write what is left at its end to nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return FAILED
+    except OSError as error:
+        where = f' ({error.filename})' if error.filename else ''
+        print(f'mher: {error.strerror or error}{where}', file=sys.stderr)
+        return FAILED
 
 
 def _tasks(options: argparse.Namespace) -> None:
@@ -63,8 +67,10 @@ def _tasks(options: argparse.Namespace) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
+    from mher_ros.learning.progress import Progress, terminal_display
     from mher_ros.learning.run import plan_run, POLICY, start_training
     from mher_ros.learning.train import Ending
+    from mher_ros.tasks import make
 
     changes = _changes(options.set)
     for key in ('steps', 'until', 'max_minutes'):
@@ -76,15 +82,21 @@ def _train(options: argparse.Namespace) -> int:
         preset=options.preset,
         seed=options.seed,
         changes=changes,
-        folder=Path(options.out) if options.out else None,
+        folder=None if options.out is None else Path(options.out),
         resume=options.resume,
     )
+    if options.json:
+        display = Progress()
+    else:
+        unit = make(config.task_name, config.task).interface.goal[0].unit
+        plan = _plan_text(config, folder)
+        display = terminal_display(plan, unit, config.schedule.steps)
     stop = _StopOnSignal()
     try:
         trainer, ending = start_training(
             folder,
             config,
-            [_display(config, options)],
+            [display],
             resume=options.resume,
             asked_to_stop=stop,
             workers=options.workers,
@@ -100,9 +112,11 @@ def _train(options: argparse.Namespace) -> int:
         **(trainer.rows[-1] if trainer.rows else {}),
     }
     if options.json:
-        print(json.dumps(result))
+        print(json.dumps(result, allow_nan=False))
     else:
         print(f'stopped after {trainer.env_steps} steps: {ending.value}')
+        if ending in (Ending.STEPS, Ending.TIME) and config.schedule.until:
+            print(f'success {config.schedule.until:g} did not hold over two evaluations')
         print(f'policy: {result["policy"] or "none yet"}\nrun:    {folder}')
         if ending is Ending.ASKED:
             where = shlex.quote(str(folder))
@@ -110,16 +124,17 @@ def _train(options: argparse.Namespace) -> int:
     return INTERRUPTED if ending is Ending.ASKED else 0
 
 
-def _display(config: TrainConfig, options: argparse.Namespace) -> Any:
-    from mher_ros.learning.progress import PlainDisplay, Progress, RichDisplay
-    from mher_ros.tasks import make
-
-    if options.json:
-        return Progress()
-    unit = make(config.task_name, config.task).interface.goal[0].unit
-    if sys.stdout.isatty():
-        return RichDisplay(unit, config.schedule.steps)
-    return PlainDisplay(unit)
+def _plan_text(config: TrainConfig, folder: Path) -> str:
+    schedule = config.schedule
+    ends = [f'{schedule.steps} steps are done']
+    if schedule.until:
+        ends.insert(0, f'success {schedule.until:g} holds over two evaluations')
+    if schedule.max_minutes:
+        ends.append(f'{schedule.max_minutes:g} minutes are over')
+    return (
+        f'{config.task_name}, {config.algorithm}, preset {config.preset}, seed {config.seed}, '
+        f'until {" or ".join(ends)}; into {folder}'
+    )
 
 
 class _StopOnSignal:
@@ -251,9 +266,14 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument('--algorithm', help='mher (default), her or ddpg')
     train.add_argument('--preset', help='fast (default), paper or paper_2021')
     train.add_argument('--seed', type=int, help='default 0')
-    train.add_argument('--steps', type=int, metavar='N', help='stop after N environment steps')
     train.add_argument(
-        '--until', type=float, metavar='X', help='stop once success X holds over two evaluations'
+        '--steps', type=int, metavar='N', help='stop after N environment steps, warm-up counted'
+    )
+    train.add_argument(
+        '--until',
+        type=float,
+        metavar='X',
+        help='stop once success X holds over two evaluations; 0: never (default 0.95 with fast)',
     )
     train.add_argument('--max-minutes', type=float, metavar='M', help='stop after M minutes')
     train.add_argument('--out', metavar='DIR', help='folder of the run (default: runs/...)')
@@ -300,7 +320,10 @@ def _parser() -> argparse.ArgumentParser:
         '--seeds', type=_seeds, default='1-5', help='such as 1-5 or 1,2,7 (default 1-5)'
     )
     experiment.add_argument(
-        '--out', default='experiments', metavar='DIR', help='where runs are kept'
+        '--out',
+        default='runs/experiments',
+        metavar='DIR',
+        help='where runs are kept (default runs/experiments)',
     )
     experiment.add_argument('--processes', type=_positive, help='default: cores')
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 import shutil
-import sys
 from typing import Any
 
 from mher_ros.learning.config import make_config
-from mher_ros.learning.progress import PlainDisplay, RichDisplay, Row
+from mher_ros.learning.progress import Row, terminal_display
 from mher_ros.learning.run import POLICY, start_training
 from mher_ros.options import OptionError
 from mher_ros.policy import load
@@ -31,17 +30,19 @@ MARK = '.mher_demo'
 """Empty file that marks the folder as a demonstration's own, which the next one may remove."""
 PATHS = 12
 """Goals whose paths are drawn."""
+PATH_STEPS = 25
+"""Steps of a path that are drawn, one second: the arm is at its goal by then."""
 
 
 def run_demo(folder: Path, seed: int = 0) -> int:
     """Tell the story in ``folder``; returns 0 if the exported policy reaches its goals."""
     _clear(folder)
     config = make_config('fetch_reach', seed=seed)
-    print(
-        '1/4  A simulated Fetch arm learns to reach, from nothing, with MHER (seed '
-        f'{seed}).\n     It stops once 95 of 100 new goals are reached twice running.'
+    story = (
+        f'1/4  A simulated Fetch arm learns to reach, from nothing, with MHER (seed {seed}).\n'
+        '     It stops once 95 of 100 new goals are reached twice running.'
     )
-    display = RichDisplay('m', config.schedule.steps) if sys.stdout.isatty() else PlainDisplay('m')
+    display = terminal_display(story, 'm', config.schedule.steps)
     trainer, _ = start_training(folder, config, [display])
     robot_time = trainer.env_steps * trainer.agent.interface.control_period
     print('2/4  The exported policy.onnx, loaded as an arm would, tries 100 goals it never saw.')
@@ -108,7 +109,7 @@ def _ways(policy: OnnxPolicy, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     for index in range(PATHS):
         observation, _ = task.reset(seed=episode_seed(seed, EVALUATION_STREAM, index))
         way = [observation['achieved_goal']]
-        for _ in range(25):
+        for _ in range(PATH_STEPS):
             action = policy(observation['observation'], observation['desired_goal'])
             observation, *_ = task.step(action)
             way.append(observation['achieved_goal'])

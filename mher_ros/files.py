@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 import tempfile
 
-__all__ = ['write_atomically']
+__all__ = ['remove_leftovers', 'write_atomically']
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -28,3 +28,19 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
+    _flush_folder(path.parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what writers of ``path`` left behind when they were killed; none may be at work."""
+    for leftover in path.parent.glob(f'.{path.name}.*'):
+        leftover.unlink(missing_ok=True)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make sure that a power failure does not undo the renaming."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ['Field', 'TaskInterface']
+__all__ = ['ACTION_MEANINGS', 'Field', 'TaskInterface']
+
+ACTION_MEANINGS = {
+    'displacement': 'the position moves by scale * a',
+    'tool_displacement': 'the tool is led towards scale * a from where it is now',
+    'target_displacement': (
+        'the tool is led towards a target that moves by scale * a, kept inside the goal box'
+    ),
+    'joint_torque': 'each joint gets the torque scale * a',
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +49,7 @@ class TaskInterface:
     goal: tuple[Field, ...]
     action: tuple[Field, ...]
     action_meaning: str
-    """``tool_target_displacement``, ``displacement`` or ``joint_torque``."""
+    """How a command is made of an action: one of ``ACTION_MEANINGS``."""
     frame: str
     """Frame in which positions, goals and displacements are given."""
     control_period: float
@@ -84,21 +93,13 @@ class TaskInterface:
         """Return plain JSON values."""
         return dataclasses.asdict(self)
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> TaskInterface:
-        """Rebuild from ``to_dict``; raises KeyError or TypeError on missing or odd entries."""
-        vectors = {
-            key: tuple(Field(**field) for field in values[key])
-            for key in ('observation', 'goal', 'action')
-        }
-        numbers = {
-            key: tuple(values[key])
-            for key in ('goal_low', 'goal_high', 'achieved_index', 'goal_index')
-        }
-        return cls(**{**values, **vectors, **numbers})
-
     def __post_init__(self) -> None:
-        """Check that indices are runs inside the observation, as slicing assumes."""
+        """Check the meaning of actions, and that indices are runs inside the observation."""
+        if self.action_meaning not in ACTION_MEANINGS:
+            known = ', '.join(ACTION_MEANINGS)
+            raise ValueError(
+                f'{self.task}: action_meaning is one of {known}; got {self.action_meaning!r}'
+            )
         n, m = len(self.observation), len(self.goal)
         runs = [tuple(range(first, first + m)) for first in range(n - m + 1)]
         for index, allowed in ((self.achieved_index, runs), (self.goal_index, [(), *runs])):

@@ -46,7 +46,7 @@ def check(options: Any, prefix: str = '') -> None:
             continue
         if not field.metadata:
             continue
-        _check_type(key, value, _default(field))
+        _check_type(key, value, field.default)
         for number in value if isinstance(value, tuple) else (value,):
             _check_range(key, number, field.metadata)
 
@@ -69,7 +69,7 @@ def override(options: Options, changes: dict[str, Any], prefix: str = '') -> Opt
         if rest:
             nested.setdefault(head, {})[rest] = value
         else:
-            values[head] = _read(prefix + key, value, _default(fields[head]))
+            values[head] = _read(prefix + key, value, fields[head].default)
     for head, inner in nested.items():
         values[head] = override(getattr(options, head), inner, f'{prefix}{head}.')
     changed = dataclasses.replace(options, **values)  # type: ignore[type-var]
@@ -96,10 +96,6 @@ def _keys(options: Any, prefix: str) -> list[str]:
 def _is_key(field: Any, value: Any, rest: str) -> bool:
     """Return whether the field is a section with more to its key, or a declared option."""
     return bool(rest) if dataclasses.is_dataclass(value) else not rest and bool(field.metadata)
-
-
-def _default(field: Any) -> Any:
-    return field.default
 
 
 def _read(key: str, value: Any, default: Any) -> Any:

@@ -381,7 +381,8 @@ def test_training_prints_one_json_object(training):
     assert result['env_steps'] == 300
     assert 0.0 <= result['success_rate'] <= 1.0
     assert {path.name for path in folder.iterdir()} == {
-        *('config.json', 'progress.csv', 'tensorboard', 'checkpoint', 'policy.onnx')
+        *('config.json', 'progress.csv', 'tensorboard', 'policy.onnx'),
+        *('checkpoint', 'checkpoint.previous'),
     }
 
 
@@ -397,7 +398,10 @@ def test_training_without_out_takes_a_free_folder_named_after_the_run(
     assert lines[-2:] == [f'policy: {name}-2/policy.onnx', f'run:    {name}-2']
     assert lines[-3] == 'stopped after 300 steps: the environment steps are used up'
     # A line an evaluation comes before.
-    assert [line.split()[0] for line in lines[:-3]] == ['200', '300']
+    assert [line.split()[0] for line in lines[1:-3]] == ['200', '300']
+    assert lines[0] == (
+        f'point2d_large, mher, preset paper, seed 0, until 300 steps are done; into {name}-2'
+    )
 
 
 def test_choices_reach_the_run(trained):
@@ -499,11 +503,13 @@ def interrupted(folder, number, *arguments):
         text=True,
     )
     try:
+        heading = process.stdout.readline()
         first = process.stdout.readline()
         process.send_signal(number)
         out, error = process.communicate(timeout=60)
     finally:
         process.kill()
+    assert heading.startswith('point2d_large, mher, preset paper, seed 0, until'), error
     assert ' steps  success ' in first, error
     return process.returncode, out, error
 

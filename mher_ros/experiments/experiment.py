@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import json
 import multiprocessing
@@ -14,14 +15,16 @@ import tempfile
 import threading
 from typing import Any
 
+import mher_ros
 from mher_ros.files import write_atomically
 from mher_ros.learning.config import make_config
+from mher_ros.learning.progress import Row
 from mher_ros.learning.run import start_training
 from mher_ros.options import OptionError
 
 __all__ = ['Experiment', 'run_experiment', 'Variant']
 
-Rows = list[dict[str, float]]
+Rows = list[Row]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +87,8 @@ def run_experiment(
                 yield variant, seed, done.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
             raise
 
 
@@ -105,16 +110,26 @@ def _run_once(variant: Variant, seed: int, folder: Path) -> Rows:
     )
     with tempfile.TemporaryDirectory() as scratch:
         trainer, _ = start_training(Path(scratch) / 'run', config, workers=1, export=False)
-    rows: Rows = [{key: value or 0.0 for key, value in row.items()} for row in trainer.rows]
-    result = {'variant': variant.name, 'config': config.to_dict(), 'rows': rows}
+    result = {'variant': variant.name, 'config': config.to_dict(), 'rows': trainer.rows}
     write_atomically(_result_path(folder, variant, seed), json.dumps(result).encode())
-    return rows
+    return trainer.rows
 
 
 def _result_path(folder: Path, variant: Variant, seed: int) -> Path:
-    """Return where the run's result lies: a name that changes with every choice of the run."""
+    """Return where the run's result lies: the name changes with its choices and with the code."""
     config = make_config(
         variant.task, variant.algorithm, variant.preset, seed, dict(variant.changes)
     )
-    digest = hashlib.sha256(json.dumps(config.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
+    choices = json.dumps(config.to_dict(), sort_keys=True).encode()
+    digest = hashlib.sha256(_code_digest() + choices).hexdigest()[:12]
     return folder / f'{variant.name.replace(" ", "_").replace("/", "_")}-seed{seed}-{digest}.json'
+
+
+@functools.cache
+def _code_digest() -> bytes:
+    """Return a hash of all source that a run depends on."""
+    root = Path(mher_ros.__file__).parent
+    sources = [root / 'interface.py']
+    for folder in ('control', 'learning', 'tasks'):
+        sources += sorted((root / folder).glob('*.py'))
+    return hashlib.sha256(b''.join(path.read_bytes() for path in sources)).digest()

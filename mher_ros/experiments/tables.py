@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mher_ros.experiments.experiment import Experiment, Rows
+from mher_ros.learning.progress import Row
 import numpy as np
 
 __all__ = ['markdown_table', 'MEASURES', 'steps_to']
@@ -15,14 +16,18 @@ NEVER = float('inf')
 def steps_to(rate: float, rows: Rows) -> float:
     """Return the steps at which success first reaches ``rate`` and holds it once more."""
     for row, following in zip(rows, rows[1:], strict=False):
-        if row['success_rate'] >= rate and following['success_rate'] >= rate:
-            return row['env_steps']
+        if min(_rate(row), _rate(following)) >= rate:
+            return float(row['env_steps'] or 0)
     return NEVER
+
+
+def _rate(row: Row) -> float:
+    return float(row['success_rate'] or 0.0)
 
 
 def mean_success(rows: Rows) -> float:
     """Return the mean success rate over all evaluations."""
-    return float(np.mean([row['success_rate'] for row in rows]))
+    return float(np.mean([_rate(row) for row in rows]))
 
 
 MEASURES: dict[str, tuple[str, Callable[[Rows], float], str]] = {

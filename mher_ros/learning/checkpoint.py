@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from mher_ros.errors import MherError
 from mher_ros.files import write_atomically
 import torch
 
-__all__ = ['CheckpointError', 'load_checkpoint', 'save_checkpoint']
+__all__ = ['CheckpointError', 'load_checkpoint', 'previous_path', 'save_checkpoint']
 
 MAGIC = b'mher_ros checkpoint 1 '
 
@@ -26,18 +27,26 @@ class CheckpointError(MherError, RuntimeError):
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write ``state``; on failure the checkpoint that was there stays."""
+    """Write ``state``; the checkpoint that was there stays as ``previous_path(path)``."""
     payload = io.BytesIO()
     torch.save(state, payload)
     content = payload.getvalue()
     digest = hashlib.sha256(content).hexdigest().encode()
     try:
+        if path.exists():
+            previous_path(path).unlink(missing_ok=True)
+            os.link(path, previous_path(path))
         write_atomically(path, MAGIC + digest + b'\n' + content)
     except OSError as error:
         kept = 'the one before is kept' if path.exists() else 'there is none yet'
         raise CheckpointError(
             f'cannot write the checkpoint {path} ({error.strerror}); {kept}'
         ) from error
+
+
+def previous_path(path: Path) -> Path:
+    """Return where the checkpoint before the one at ``path`` is kept."""
+    return path.with_name(f'{path.name}.previous')
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
@@ -55,9 +64,11 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
             f'{MAGIC.decode().strip()!r}, it begins with {content[:24]!r}'
         )
     if hashlib.sha256(payload).hexdigest().encode() != header[len(MAGIC) :]:
+        previous = previous_path(path)
+        way_on = f'; {previous} is the one before it' if previous.exists() else ''
         raise CheckpointError(
             f'the checkpoint {path} is damaged: its {len(payload)} bytes are not those that were '
-            'written'
+            f'written{way_on}'
         )
     state: dict[str, Any] = torch.load(io.BytesIO(payload), weights_only=True)
     return state

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import csv
 import io
 from pathlib import Path
+import sys
 from typing import Any
 
 from mher_ros.files import write_atomically
@@ -16,6 +17,7 @@ __all__ = [
     'Progress',
     'RichDisplay',
     'TensorBoardProgress',
+    'terminal_display',
 ]
 
 Row = dict[str, float | int | None]
@@ -97,62 +99,70 @@ class TensorBoardProgress(Progress):
 
 
 class PlainDisplay(Progress):
-    """A line an evaluation."""
+    """A heading once there is something to say, then a line an evaluation."""
 
-    def __init__(self, unit: str) -> None:
+    def __init__(self, heading: str, unit: str) -> None:
+        self._heading: str | None = heading
         self._unit = unit
 
     def resume(self, rows: Sequence[Row]) -> None:
         """Say where the run goes on."""
         if rows:
-            print(f'going on after {rows[-1]["env_steps"]} steps', flush=True)
+            self._show(f'going on after {rows[-1]["env_steps"]} steps')
+
+    def activity(self, text: str, env_steps: int, updates: int) -> None:
+        """Say what run this is, if that has not been said."""
+        self._show(None)
 
     def row(self, row: Row) -> None:
         """Print the figures."""
-        print(row_text(row, self._unit), flush=True)
+        self._show(row_text(row, self._unit))
+
+    def _show(self, text: str | None) -> None:
+        for line in (self._heading, text):
+            if line is not None:
+                self._print(line)
+        self._heading = None
+
+    def _print(self, line: str) -> None:
+        print(line, flush=True)
 
 
-class RichDisplay(Progress):
-    """A progress bar over environment steps, with the evaluations above it."""
+class RichDisplay(PlainDisplay):
+    """The same lines above a progress bar over environment steps."""
 
-    def __init__(self, unit: str, total_steps: int) -> None:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            TextColumn,
-            TimeElapsedColumn,
-        )
-        from rich.progress import (
-            Progress as Bar,
-        )
+    def __init__(self, heading: str, unit: str, total_steps: int) -> None:
+        from rich import progress
 
-        self._unit = unit
-        self._bar = Bar(
-            TextColumn('{task.description:<12}'),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn('steps, {task.fields[updates]} updates'),
-            TimeElapsedColumn(),
+        super().__init__(heading, unit)
+        self._bar = progress.Progress(
+            progress.TextColumn('{task.description:<12}'),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn('steps, {task.fields[updates]} updates'),
+            progress.TimeElapsedColumn(),
         )
         self._task = self._bar.add_task('starting', total=total_steps, updates=0)
-        self._bar.start()
-
-    def resume(self, rows: Sequence[Row]) -> None:
-        """Show the rows so far."""
-        for row in rows:
-            self.row(row)
 
     def activity(self, text: str, env_steps: int, updates: int) -> None:
-        """Move the bar."""
+        """Move the bar, which is shown from now on."""
+        super().activity(text, env_steps, updates)
+        self._bar.start()
         self._bar.update(self._task, description=text, completed=env_steps, updates=updates)
-
-    def row(self, row: Row) -> None:
-        """Print the figures above the bar."""
-        self._bar.console.print(row_text(row, self._unit), highlight=False)
 
     def close(self) -> None:
         """Leave the bar as it is."""
         self._bar.stop()
+
+    def _print(self, line: str) -> None:
+        self._bar.console.print(line, highlight=False, soft_wrap=True)
+
+
+def terminal_display(heading: str, unit: str, total_steps: int) -> Progress:
+    """Return a bar for a person at a terminal, plain lines for anything else."""
+    if sys.stdout.isatty():
+        return RichDisplay(heading, unit, total_steps)
+    return PlainDisplay(heading, unit)
 
 
 def row_text(row: Row, unit: str) -> str:

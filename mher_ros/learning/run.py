@@ -10,13 +10,16 @@ A run and its folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import fcntl
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import mher_ros
-from mher_ros.files import write_atomically
+from mher_ros.files import remove_leftovers, write_atomically
 from mher_ros.learning.config import config_from_dict, make_config, TrainConfig
 from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
 from mher_ros.learning.train import BUDGETS, CHECKPOINT, Ending, Trainer
@@ -30,7 +33,7 @@ import torch
 
 __all__ = ['export_run', 'load_config', 'plan_run', 'POLICY', 'start_training']
 
-CONFIG, POLICY = 'config.json', 'policy.onnx'
+CONFIG, POLICY, PROGRESS = 'config.json', 'policy.onnx', 'progress.csv'
 REPLAYED = 256
 """Recorded states on which the exported file is compared with the network."""
 
@@ -109,23 +112,25 @@ def start_training(
         _open_folder(folder, config)
     evaluator = Evaluator(config.task_name, config.task, workers)
     progress = [
-        CsvProgress(folder / 'progress.csv'),
+        CsvProgress(folder / PROGRESS),
         TensorBoardProgress(folder / 'tensorboard'),
         *displays,
     ]
     trainer = Trainer(config, make(config.task_name, config.task), evaluator.run, folder, progress)
-    try:
-        # A run that died before its first checkpoint starts over.
-        if resume and (folder / CHECKPOINT).exists():
-            trainer.resume()
+    with _locked(folder), contextlib.ExitStack() as at_the_end:
+        for listener in progress:
+            at_the_end.callback(listener.close)
+        for name in (CHECKPOINT, CONFIG, POLICY, PROGRESS):
+            remove_leftovers(folder / name)
         if resume:
+            # A run that died before its first checkpoint starts over.
+            if (folder / CHECKPOINT).exists():
+                trainer.resume()
             _write_config(folder, config)
         ending = trainer.run(asked_to_stop)
-    finally:
-        for listener in progress:
-            listener.close()
-    if export and trainer.agent.updates:
-        _export(trainer, config, folder / POLICY)
+        at_the_end.close()
+        if export and trainer.agent.updates:
+            _export(trainer, config, folder / POLICY)
     return trainer, ending
 
 
@@ -140,6 +145,21 @@ def export_run(folder: Path, path: Path | None = None) -> Path:
     target = path if path is not None else folder / POLICY
     _export(trainer, config, target)
     return target
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep a second process out of the folder; the system unlocks it however this one ends."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise OptionError(f'another process is training in {folder}') from None
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def _free_folder(config: TrainConfig) -> Path:

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from mher_ros.errors import MherError
-from mher_ros.interface import Field, TaskInterface
+from mher_ros.interface import ACTION_MEANINGS, Field, TaskInterface
 import numpy as np
 
 __all__ = ['Contract', 'CONTRACT_KEY', 'FORMAT_VERSION', 'PolicyFileError']
@@ -79,6 +79,9 @@ def _interface(values: Any) -> TaskInterface:
     _check_keys('interface', values, TaskInterface)
     for key in ('task', 'action_meaning', 'frame'):
         _check_text(f'interface.{key}', values[key])
+    if values['action_meaning'] not in ACTION_MEANINGS:
+        known = f'one of {", ".join(ACTION_MEANINGS)}'
+        raise _unexpected('interface.action_meaning', known, values['action_meaning'])
     fields = {key: _fields(key, values[key]) for key in ('observation', 'goal', 'action')}
     n, m = len(fields['observation']), len(fields['goal'])
 

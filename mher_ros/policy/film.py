@@ -29,9 +29,9 @@ def film_policy(policy: OnnxPolicy, path: Path, goals: int = 3, seed: int = 0) -
     A .gif or .mp4 shows the motion at its own speed; a .png shows the arm at the end of each
     goal, side by side.
     """
-    if path.suffix not in FORMATS:
+    if path.suffix.lower() not in FORMATS:
         raise OptionError(f'a film is a file {" or ".join(FORMATS)}, got {path.name!r}')
-    if path.suffix == '.mp4' and importlib.util.find_spec('imageio_ffmpeg') is None:
+    if path.suffix.lower() == '.mp4' and importlib.util.find_spec('imageio_ffmpeg') is None:
         raise OptionError(
             'an .mp4 film takes the package imageio-ffmpeg, which is not installed; '
             'a .gif does without'

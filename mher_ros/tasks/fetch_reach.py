@@ -99,7 +99,7 @@ class FetchReach(MujocoTask):
                 *(Field(f'tool_target_{axis}', 'm', scale=float(TARGET_STEP)) for axis in axes),
                 Field('gripper', '1', scale=0.0),
             ),
-            action_meaning='tool_target_displacement',
+            action_meaning='tool_displacement',
             frame='world',
             control_period=period,
             episode_steps=self.options.episode_steps,

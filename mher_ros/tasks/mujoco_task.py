@@ -24,6 +24,7 @@ class MujocoTask(Task):
     every reset restores exactly that state, with nothing left of the warm start.
     """
 
+    threads_pay = True  # MuJoCo lets go of the interpreter lock while it steps
     substeps: ClassVar[int]
     camera: ClassVar[dict[str, Any]]
     """Free camera for pictures: lookat, distance, azimuth, elevation."""

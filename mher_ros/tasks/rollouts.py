@@ -8,7 +8,7 @@ import dataclasses
 import math
 import os
 
-from mher_ros.tasks import make
+from mher_ros.tasks import make, task_class
 from mher_ros.tasks.task import Task, TaskOptions
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Evaluation:
     steps_to_reach: NDArray[np.float64]
     """Steps until the distance first was within the threshold; NaN where it never was."""
     motions_at_goal: NDArray[np.float64]
-    """Length of the box that holds the tool's path over the last second."""
+    """Diagonal of the box that holds the tool's path over the last second."""
 
     @property
     def success_rate(self) -> float:
@@ -68,9 +68,8 @@ class Evaluator:
     """
     Runs one episode for each seed and judges it at its last step.
 
-    Threads pay where MuJoCo does the work, since it lets go of the interpreter lock while it
-    steps; they are not used for tasks that are plain Python. The result is the same to the bit
-    for any number of them.
+    Threads, by default one a core where they pay, share the goals; the result is the same to the
+    bit for any number of them.
     """
 
     def __init__(
@@ -111,10 +110,7 @@ class Evaluator:
     def _worker_count(self) -> int:
         if self._workers is not None:
             return max(1, self._workers)
-        if not self._envs:
-            self._envs.append([make(self._task, self._options) for _ in range(LOCKSTEP)])
-        pays = hasattr(self._envs[0][0], 'model')
-        return len(os.sched_getaffinity(0)) if pays else 1
+        return len(os.sched_getaffinity(0)) if task_class(self._task).threads_pay else 1
 
 
 def _run_chunk(envs: list[Task], policy: PolicyFunction, seeds: Sequence[int]) -> Evaluation:

@@ -106,7 +106,7 @@ class SawyerReach(MujocoTask):
             observation=position,
             goal=position,
             action=tuple(Field(f'tool_target_{axis}', 'm', scale=TARGET_STEP) for axis in 'xyz'),
-            action_meaning='tool_target_displacement',
+            action_meaning='target_displacement',
             frame='world',
             control_period=self.substeps * self.model.opt.timestep,
             episode_steps=self.options.episode_steps,

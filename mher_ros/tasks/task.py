@@ -41,6 +41,8 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
     metadata: dict[str, Any] = {'render_modes': ['rgb_array'], 'render_fps': 25}
     default_options: ClassVar[TaskOptions]
     summary: ClassVar[str]
+    threads_pay: ClassVar[bool] = False
+    """Whether several instances, each in a thread of its own, step faster than one by one."""
 
     def __init__(self, options: TaskOptions | None = None, render_mode: str | None = None) -> None:
         if render_mode not in (None, 'rgb_array'):

@@ -8,7 +8,7 @@ import sys
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint
 from mher_ros.learning.run import export_run, load_config, start_training
 from mher_ros.learning.train import CHECKPOINT, Ending
-from mher_ros.options import OptionError
+from mher_ros.options import OptionError, override
 from mher_ros.policy import load
 import numpy as np
 import pytest
@@ -167,6 +167,50 @@ def test_a_damaged_checkpoint_stops_the_resume_and_is_kept(whole, tmp_path):
     with pytest.raises(CheckpointError, match='is damaged'):
         run(folder, whole[1], resume=True)
     assert checkpoint.read_bytes() == damaged
+
+
+def test_a_checkpoint_of_other_choices_is_refused(whole, tmp_path):
+    folder = tmp_path / 'run'
+    run(folder, whole[1], asked_to_stop=stop_after(4))
+    other = override(whole[1], {'agent.batch': 32})
+    with pytest.raises(CheckpointError, match=r'agent\.batch was 64, not 32'):
+        run(folder, other, resume=True)
+    assert load_config(folder) == whole[1]
+
+
+def test_a_second_process_is_kept_out_of_the_folder(whole, tmp_path):
+    folder = tmp_path / 'run'
+
+    def try_again():
+        with pytest.raises(OptionError, match='another process is training in'):
+            run(folder, whole[1], resume=True)
+        return True
+
+    run(folder, whole[1], asked_to_stop=try_again)
+
+
+def test_what_a_killed_writer_left_behind_is_removed(whole, tmp_path):
+    folder = tmp_path / 'run'
+    run(folder, whole[1], asked_to_stop=stop_after(1))
+    (folder / f'.{CHECKPOINT}.x1y2').write_bytes(b'half')
+    run(folder, whole[1], resume=True, asked_to_stop=stop_after(0))
+    assert not list(folder.glob('.*'))
+
+
+def test_a_run_that_ends_in_its_warm_up_has_no_row_and_no_policy(tiny, tmp_path):
+    config = tiny(schedule__max_minutes=1e-9)
+    trainer, ending = run(tmp_path / 'run', config, export=True)
+    assert ending is Ending.TIME
+    assert trainer.rows == []
+    assert not (tmp_path / 'run' / 'policy.onnx').exists()
+
+
+def test_an_evaluation_is_exported_only_with_the_policy_it_is_of(whole, tmp_path):
+    # Two warm-up episodes, then an evaluation after every second one.
+    for cycles, evaluated in ((4, True), (5, False)):
+        folder = tmp_path / str(cycles)
+        run(folder, whole[1], asked_to_stop=stop_after(cycles), export=True)
+        assert bool(load(folder / 'policy.onnx').contract.evaluation) == evaluated
 
 
 def test_until_stops_once_success_holds_over_two_evaluations(tiny, tmp_path):

@@ -80,6 +80,7 @@ def test_whole_numbers_are_read_as_floats_where_floats_are_meant():
         (['interface', 'task'], '', "interface.task: expected a text, got ''"),
         (['interface', 'frame'], 3, 'interface.frame: expected a text, got 3'),
         (['interface', 'action_meaning'], None, 'interface.action_meaning: expected a text'),
+        (['interface', 'action_meaning'], 'magic', 'action_meaning: expected one of displacement'),
         (['interface', 'observation'], {}, 'interface.observation: expected a list of fields'),
         (['interface', 'goal'], [], 'interface.goal: expected a list of fields, got []'),
         (['interface', 'action', 1], 'x', "interface.action[1]: expected an object, got 'x'"),

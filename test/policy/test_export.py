@@ -143,7 +143,7 @@ def test_policy_so_steep_that_rounding_shows_on_recorded_states_is_refused(expor
     [
         (
             ActsOtherwiseOnceTraced,
-            r'not act as the policy does: over 90 states \(recorded, together\)',
+            'not act as the policy does: over 90 recorded states, together',
         ),
         (lambda policy: Scaled(policy, 1e4), r'expected actions in \[-1, 1\], the policy gives'),
         (lambda policy: Scaled(policy, float('nan')), r'expected actions in .* gives \[nan'),

@@ -1,11 +1,8 @@
 """What holds for every task."""
 
-import json
-
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
-from mher_ros.interface import TaskInterface
 from mher_ros.options import OptionError
 from mher_ros.tasks import make, TASKS
 import numpy as np
@@ -107,11 +104,6 @@ def test_interface_names_the_task_and_its_vectors(name, task):
     for vector in (interface.observation, interface.goal, interface.action):
         assert len({field.name for field in vector}) == len(vector)
     assert task.options.threshold == interface.success_threshold
-
-
-def test_interface_survives_json(task):
-    text = json.dumps(task.interface.to_dict())
-    assert TaskInterface.from_dict(json.loads(text)) == task.interface
 
 
 def test_observation_holds_the_three_vectors_of_a_goal_env(task):

@@ -56,9 +56,9 @@ def test_distance_is_euclidean():
     assert distance.tolist() == [5.0, 0.0]
 
 
-@pytest.mark.parametrize('missing', ['observation', 'goal_low', 'achieved_index', 'frame'])
-def test_dictionary_with_an_entry_missing_is_no_interface(missing):
-    values = INTERFACE.to_dict()
-    del values[missing]
-    with pytest.raises((KeyError, TypeError), match=missing):
-        TaskInterface.from_dict(values)
+def test_an_action_means_something_that_a_node_can_look_up():
+    with pytest.raises(ValueError, match="action_meaning is one of displacement.*got 'telepathy'"):
+        dataclasses.replace(INTERFACE, action_meaning='telepathy')
+    # A Fetch action leads the tool from where it is, a Sawyer action moves a target.
+    assert make('fetch_reach').interface.action_meaning == 'tool_displacement'
+    assert make('sawyer_reach').interface.action_meaning == 'target_displacement'

@@ -1,0 +1,33 @@
+"""The demonstration: what it may remove, and (slow) the whole story."""
+
+from mher_ros.demo import _clear, MARK, run_demo
+from mher_ros.options import OptionError
+import pytest
+
+
+def test_an_earlier_demonstration_makes_room(tmp_path):
+    folder = tmp_path / 'demo'
+    _clear(folder)
+    (folder / 'old.txt').write_text('old')
+    _clear(folder)
+    assert [path.name for path in folder.iterdir()] == [MARK]
+
+
+def test_anything_else_is_left_alone(tmp_path):
+    (tmp_path / 'config.json').write_text('{}')
+    with pytest.raises(OptionError, match='holds something else than a demonstration'):
+        _clear(tmp_path)
+    assert (tmp_path / 'config.json').exists()
+    with pytest.raises(OptionError, match='cannot write into the folder'):
+        _clear(tmp_path / 'config.json')
+
+
+@pytest.mark.slow
+def test_the_story_ends_well_and_leaves_what_it_says(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_demo(tmp_path / 'demo', seed=2) == 0
+    told = capsys.readouterr().out
+    for name in ('policy.onnx', 'progress.csv', 'demo.png'):
+        assert f'demo/{name}' in told
+        assert (tmp_path / 'demo' / name).stat().st_size > 0
+    assert 'success' in told
