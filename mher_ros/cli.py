@@ -227,6 +227,13 @@ def _experiment(options: argparse.Namespace) -> None:
     print(markdown_table(experiment, results))
 
 
+def _bench(options: argparse.Namespace) -> None:
+    from mher_ros.experiments.bench import bench_lines, bench_step
+
+    result = bench_step()
+    print(json.dumps(result) if options.json else '\n'.join(bench_lines(result)))
+
+
 def _demo(options: argparse.Namespace) -> int:
     from mher_ros.tasks.rendering import choose_backend
 
@@ -326,6 +333,10 @@ def _parser() -> argparse.ArgumentParser:
         help='where runs are kept (default runs/experiments)',
     )
     experiment.add_argument('--processes', type=_positive, help='default: cores')
+
+    bench = add('bench', _bench, 'measure against a rival in the same run')
+    bench.add_argument('what', choices=['step'], help='step: fetch_reach and the shipped one')
+    bench.add_argument('--json', action='store_true', help='print one JSON object')
 
     demo = add('demo', _demo, 'train, export and evaluate a Fetch arm, with a picture')
     demo.add_argument('--out', default='demo_run', help='folder (default demo_run; made anew)')

@@ -400,7 +400,7 @@ def test_training_without_out_takes_a_free_folder_named_after_the_run(
     # A line an evaluation comes before.
     assert [line.split()[0] for line in lines[1:-3]] == ['200', '300']
     assert lines[0] == (
-        f'point2d_large, mher, preset paper, seed 0, until 300 steps are done; into {name}-2'
+        f'point2d_large, her, preset paper, seed 3, until 300 steps are done; into {name}-2'
     )
 
 
