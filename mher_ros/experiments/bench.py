@@ -31,7 +31,7 @@ def bench_step() -> dict[str, Any]:
     ours = make('fetch_reach')
     actions = np.random.default_rng(0).uniform(-1, 1, (STEPS, 4)).astype(np.float32)
 
-    def stepping(env: Any) -> Callable[[], None]:
+    def stepping(env: Any) -> Callable[[], object]:
         def run() -> None:
             env.reset(seed=0)
             for action in actions:
@@ -39,10 +39,10 @@ def bench_step() -> dict[str, Any]:
 
         return run
 
-    def evaluating(workers: int | None) -> Callable[[], None]:
+    def evaluating(workers: int | None) -> Callable[[], object]:
         evaluator = Evaluator('fetch_reach', workers=workers)
         seeds = [episode_seed(0, index) for index in range(GOALS)]
-        return lambda: evaluator.run(_straight, seeds) and None
+        return lambda: evaluator.run(_straight, seeds)
 
     rivals = {
         'shipped_steps': (stepping(shipped), time.process_time),

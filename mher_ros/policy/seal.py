@@ -4,8 +4,9 @@ The seal at the end of a policy file: any byte changed, added or lost shows.
 The last metadata entry of the ONNX model is ``mher_ros.sha256``, so the last 64 bytes of the file
 are its value: the SHA-256, in hex, of all bytes before them, graph, weights and contract alike.
 Checking it takes neither onnx nor an ONNX parser (nor Python: ``head -c -64 policy.onnx |
-sha256sum``), so it comes before anything else that reads the file. It guards against accidents and careless
-edits; it is no signature, since whoever rewrites the file can seal it again.
+sha256sum``), so it comes before anything else that reads the file. It guards
+against accidents and careless edits; it is no signature, since whoever rewrites the file can
+seal it again.
 
 Every format version keeps this seal, so that a newer file is told from a damaged one.
 """
