@@ -42,6 +42,8 @@ class SceneRenderer:
         import mujoco
 
         model.vis.global_.offwidth, model.vis.global_.offheight = WIDTH, HEIGHT
+        # The bodies that lead an arm are no part of what one would see.
+        model.geom_rgba[model.body_mocapid[model.geom_bodyid] >= 0, 3] = 0.0
         try:
             self._renderer = mujoco.Renderer(model, HEIGHT, WIDTH)
         except Exception as error:  # each backend fails in a way of its own
@@ -55,13 +57,15 @@ class SceneRenderer:
         self._camera.distance = camera['distance']
         self._camera.azimuth = camera['azimuth']
         self._camera.elevation = camera['elevation']
+        self._shown = mujoco.MjvOption()
+        self._shown.sitegroup[:] = 0  # models mark targets of their own with sites
         self._renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
 
     def draw(self, data: Any, goal: NDArray[np.float64], radius: float) -> NDArray[np.uint8]:
         """Return the picture (HEIGHT, WIDTH, 3) with a ball of ``radius`` at ``goal``."""
         import mujoco
 
-        self._renderer.update_scene(data, self._camera)
+        self._renderer.update_scene(data, self._camera, self._shown)
         scene = self._renderer.scene
         for size, colour in ((radius, (0.1, 0.8, 0.2, 0.3)), (radius / 5, (0.9, 0.1, 0.1, 1.0))):
             mujoco.mjv_initGeom(
