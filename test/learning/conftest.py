@@ -46,7 +46,7 @@ def counted_replay():
     return replay
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def tiny():
     """Return a function that makes the configuration of a run of seconds."""
 

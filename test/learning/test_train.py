@@ -67,28 +67,9 @@ def stop_after(cycles):
 
 
 @pytest.fixture(scope='module')
-def whole(tmp_path_factory):
+def whole(tiny, tmp_path_factory):
     """Run once without a break: 2 warm-up and 6 training episodes, 3 evaluations."""
-    from mher_ros.learning.config import make_config
-
-    config = make_config(
-        'point2d_large',
-        'mher',
-        'paper',
-        4,
-        {
-            'agent.hidden': (32, 32),
-            'model.hidden': (32,),
-            'model.warmup_fits': 5,
-            'schedule.warmup_episodes': 2,
-            'schedule.episode_steps': 20,
-            'schedule.updates_per_episode': 4,
-            'schedule.episodes_per_epoch': 2,
-            'schedule.evaluation_goals': 5,
-            'schedule.steps': 160,
-            'task.episode_steps': 20,
-        },
-    )
+    config = tiny(seed=4)
     folder = tmp_path_factory.mktemp('whole') / 'run'
     _, ending = run(folder, config, export=True)
     assert ending is Ending.STEPS
