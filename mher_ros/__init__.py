@@ -1,4 +1,4 @@
-"""Learn goal-reaching arm policies with MHER, export them to ONNX and run them over ROS 2."""
+"""Learn goal-reaching policies for arms with MHER and export them to ONNX."""
 
 from importlib.metadata import PackageNotFoundError, version
 

@@ -105,11 +105,11 @@ def _train(options: argparse.Namespace) -> int:
         stop.restore()
     policy = folder / POLICY
     result = {
+        **(trainer.rows[-1] if trainer.rows else {}),
         'run': str(folder),
         'policy': str(policy) if policy.exists() else None,
         'ending': ending.name.lower(),
         'env_steps': trainer.env_steps,
-        **(trainer.rows[-1] if trainer.rows else {}),
     }
     if options.json:
         print(json.dumps(result, allow_nan=False))
@@ -154,10 +154,8 @@ class _StopOnSignal:
         if self._asked:
             raise KeyboardInterrupt
         self._asked = True
-        print(
-            '\nstopping after this episode, with a checkpoint; again to stop at once',
-            file=sys.stderr,
-        )
+        # Not print: whoever holds the terminal's lock may be what was interrupted.
+        os.write(2, b'\nstopping after this episode, with a checkpoint; again to stop at once\n')
 
     def restore(self) -> None:
         for number, handler in self._before.items():
@@ -210,7 +208,7 @@ def _options(options: argparse.Namespace) -> None:
 def _experiment(options: argparse.Namespace) -> None:
     from mher_ros.experiments.catalogue import EXPERIMENTS
     from mher_ros.experiments.experiment import run_experiment
-    from mher_ros.experiments.tables import markdown_table
+    from mher_ros.experiments.tables import markdown_tables
 
     if options.name not in EXPERIMENTS:
         names = ', '.join(EXPERIMENTS)
@@ -224,7 +222,7 @@ def _experiment(options: argparse.Namespace) -> None:
     for number, (variant, seed, rows) in enumerate(runs, 1):
         results.setdefault(variant.name, {})[seed] = rows
         print(f'{number:>4}/{total}  {variant.name}, seed {seed}', file=sys.stderr, flush=True)
-    print(markdown_table(experiment, results))
+    print(markdown_tables(experiment, results))
 
 
 def _bench(options: argparse.Namespace) -> None:
@@ -293,14 +291,18 @@ def _parser() -> argparse.ArgumentParser:
         help='change any other choice, e.g. agent.batch=256 or task.threshold=0.02; may be '
         'repeated; `mher options` lists them all',
     )
-    train.add_argument('--workers', type=_positive, help='threads that evaluate (default: cores)')
+    train.add_argument(
+        '--workers', type=_positive, help='threads that evaluate (default: cores, 1 for point2d)'
+    )
     train.add_argument('--json', action='store_true', help='print one JSON object at the end')
 
     evaluate = add('evaluate', _evaluate, 'try a policy file on random goals')
     evaluate.add_argument('policy', metavar='POLICY.onnx')
     evaluate.add_argument('--episodes', type=_positive, default=100, help='goals (default 100)')
     evaluate.add_argument('--seed', type=_seed, default=0, help='of the goals (default 0)')
-    evaluate.add_argument('--workers', type=_positive, help='threads (default: cores)')
+    evaluate.add_argument(
+        '--workers', type=_positive, help='threads (default: cores, 1 for point2d)'
+    )
     evaluate.add_argument('--json', action='store_true', help='print one JSON object')
 
     export = add('export', _export, "write policy.onnx from a run's checkpoint")

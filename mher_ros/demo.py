@@ -36,8 +36,8 @@ PATH_STEPS = 25
 
 def run_demo(folder: Path, seed: int = 0) -> int:
     """Tell the story in ``folder``; returns 0 if the exported policy reaches its goals."""
-    _clear(folder)
     config = make_config('fetch_reach', seed=seed)
+    _clear(folder)
     story = (
         f'1/4  A simulated Fetch arm learns to reach, from nothing, with MHER (seed {seed}).\n'
         '     It stops once 95 of 100 new goals are reached twice running.'
@@ -68,9 +68,9 @@ def run_demo(folder: Path, seed: int = 0) -> int:
 
 def _clear(folder: Path) -> None:
     """Make the folder empty if it is missing or an earlier demonstration, and only then."""
-    if (folder / MARK).exists():
-        shutil.rmtree(folder)
     try:
+        if (folder / MARK).exists():
+            shutil.rmtree(folder)
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise OptionError(f'{folder} holds something else than a demonstration; name another')

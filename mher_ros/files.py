@@ -26,7 +26,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.chmod(name, 0o666 & ~umask)
         os.replace(name, path)
     except BaseException:
-        os.unlink(name)
+        Path(name).unlink(missing_ok=True)
         raise
     _flush_folder(path.parent)
 

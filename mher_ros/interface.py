@@ -86,8 +86,8 @@ class TaskInterface:
 
     def reward(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.float32]:
         """Return 0 within the success threshold and -1 outside, vectorised (Eq. 1)."""
-        missed = self.distance(achieved, desired) > self.success_threshold
-        return np.where(missed, np.float32(-1.0), np.float32(0.0))
+        within = self.distance(achieved, desired) <= self.success_threshold
+        return np.where(within, np.float32(0.0), np.float32(-1.0))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""

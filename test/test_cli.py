@@ -17,7 +17,10 @@ from mher_ros.tasks import TASKS
 from PIL import Image, ImageSequence
 import pytest
 
-COMMANDS = ('tasks', 'train', 'evaluate', 'export', 'render', 'demo')
+COMMANDS = (
+    *('tasks', 'train', 'evaluate', 'export', 'render'),
+    *('options', 'experiment', 'bench', 'demo'),
+)
 TINY = (
     *('--preset', 'paper'),
     *('--set', 'schedule.warmup_episodes=1'),
@@ -295,7 +298,7 @@ def test_help_lists_the_commands(capsys):
         main(['--help'])
     assert caught.value.code == 0
     text = capsys.readouterr().out
-    assert [name for name in COMMANDS if f'\n    {name} ' not in text] == []
+    assert [name for name in COMMANDS if f'\n    {name}' not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -542,3 +545,52 @@ def test_terminated_training_ends_like_an_interrupted_one(tmp_path):
     assert code == 130
     assert 'go on with: mher train point2d_large' in out
     assert (folder / 'checkpoint').exists()
+
+
+def test_a_budget_too_small_to_go_on_with_is_refused_and_changes_nothing(run, capsys):
+    before = (run / CONFIG).read_bytes()
+    assert main(['train', 'point2d_large', '--resume', '--out', str(run), '--steps', '50']) == 2
+    assert 'schedule.steps must be at least 200' in capsys.readouterr().err
+    assert (run / CONFIG).read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason='root may write anywhere')
+def test_a_folder_that_may_not_be_written_is_refused(tmp_path, capsys):
+    tmp_path.chmod(0o555)
+    assert main([*TINY_TRAINING, '--out', str(tmp_path / 'run')]) == 2
+    assert 'cannot make the folder' in capsys.readouterr().err
+
+
+def test_options_lists_every_key_that_set_takes(capsys):
+    assert main(['options', 'point2d_large', '--json']) == 0
+    listed = {row['key']: row['value'] for row in json.loads(capsys.readouterr().out)['options']}
+    assert listed['task.box'] == 5.0
+    assert listed['agent.relative_goal'] is True
+    assert main(['options', 'point2d_large', '--preset', 'paper']) == 0
+    assert 'agent.hidden=256,256,256' in capsys.readouterr().out
+
+
+def test_an_unknown_experiment_lists_those_there_are(capsys):
+    assert main(['experiment', 'alchemy']) == 2
+    assert "unknown experiment 'alchemy'; there are paper_point2d" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('seeds', ['', 'x', '3-1', '-2'])
+def test_seeds_that_are_none_are_refused(seeds, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(['experiment', 'fast_reach', f'--seeds={seeds}'])
+    assert ended.value.code == 2
+    assert 'argument --seeds' in capsys.readouterr().err
+
+
+def test_a_table_that_cannot_be_written_ends_the_run_in_a_sentence(tmp_path):
+    (tmp_path / 'run' / 'progress.csv').mkdir(parents=True)
+    done = subprocess.run(
+        [sys.executable, '-m', 'mher_ros', *TINY_TRAINING, '--out', str(tmp_path / 'run')],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith('mher: ')
+    assert 'progress.csv' in done.stderr
+    assert 'Traceback' not in done.stderr

@@ -1,1 +1,1 @@
-"""What decides how an arm moves, without ROS: kinematics, and the checks on every command."""
+"""What decides how an arm moves, without ROS: so far, its kinematics."""

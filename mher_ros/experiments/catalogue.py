@@ -33,7 +33,7 @@ EXPERIMENTS = {
             'paper_point2d',
             "Does the paper preset learn as the authors' code does?",
             (_paper('mher'), _paper('mher', 'paper_2021'), _paper('her'), _paper('ddpg')),
-            'mean_success',
+            ('mean_success',),
         ),
         Experiment(
             'fast_reach',
@@ -44,7 +44,7 @@ EXPERIMENTS = {
                 Variant('sawyer_reach, mher', 'sawyer_reach'),
                 Variant('sawyer_reach, her', 'sawyer_reach', 'her'),
             ),
-            'steps_to_95',
+            ('steps_to_95', 'early_success'),
         ),
         Experiment(
             'fast_ablation',
@@ -66,7 +66,7 @@ EXPERIMENTS = {
                     schedule__updates_per_episode=400,
                 ),
             ),
-            'steps_to_95',
+            ('steps_to_95', 'early_success'),
         ),
     )
 }

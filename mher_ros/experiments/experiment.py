@@ -45,8 +45,8 @@ class Experiment:
     name: str
     question: str
     variants: tuple[Variant, ...]
-    measure: str
-    """``steps_to_95`` or ``mean_success``, see ``tables``."""
+    measures: tuple[str, ...]
+    """Names of figures, see ``tables.MEASURES``; each makes a table."""
 
 
 def run_experiment(

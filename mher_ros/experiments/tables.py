@@ -8,9 +8,10 @@ from mher_ros.experiments.experiment import Experiment, Rows
 from mher_ros.learning.progress import Row
 import numpy as np
 
-__all__ = ['markdown_table', 'MEASURES', 'steps_to']
+__all__ = ['early_success', 'markdown_tables', 'MEASURES', 'steps_to']
 
 NEVER = float('inf')
+EARLY = (100, 125, 150, 175, 200)
 
 
 def steps_to(rate: float, rows: Rows) -> float:
@@ -30,16 +31,28 @@ def mean_success(rows: Rows) -> float:
     return float(np.mean([_rate(row) for row in rows]))
 
 
+def early_success(rows: Rows) -> float:
+    """Return the mean success rate at 100, 125, 150, 175 and 200 steps, as last evaluated."""
+    known = [[0.0, *(_rate(r) for r in rows if float(r['env_steps'] or 0) <= s)] for s in EARLY]
+    return float(np.mean([rates[-1] for rates in known]))
+
+
 MEASURES: dict[str, tuple[str, Callable[[Rows], float], str]] = {
     'steps_to_95': ('steps to 95 %', lambda rows: steps_to(0.95, rows), '.0f'),
     'mean_success': ('mean success', mean_success, '.3f'),
+    'early_success': ('mean success at 100 to 200 steps', early_success, '.2f'),
 }
 """Name to (heading, function of a run's rows, format)."""
 
 
-def markdown_table(experiment: Experiment, results: dict[str, dict[int, Rows]]) -> str:
+def markdown_tables(experiment: Experiment, results: dict[str, dict[int, Rows]]) -> str:
+    """Return a table for each measure of the experiment."""
+    return '\n\n'.join(_table(experiment, name, results) for name in experiment.measures)
+
+
+def _table(experiment: Experiment, name: str, results: dict[str, dict[int, Rows]]) -> str:
     """Return one line a variant: each seed's figure, then median and mean."""
-    heading, measure, form = MEASURES[experiment.measure]
+    heading, measure, form = MEASURES[name]
     seeds = sorted({seed for runs in results.values() for seed in runs})
     lines = [
         f'| {heading} | {" | ".join(f"seed {seed}" for seed in seeds)} | median | mean |',

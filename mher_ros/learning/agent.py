@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from typing import Any
 
+from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.actor_loss import ActorLoss, JointLoss
 from mher_ros.learning.batch import Batch
@@ -21,10 +23,14 @@ from numpy.typing import NDArray
 import torch
 from torch import Tensor
 
-__all__ = ['Agent']
+__all__ = ['Agent', 'DivergedError']
 
 ERROR_SAMPLES = 256
 """Sequences on which the model's error is measured."""
+
+
+class DivergedError(MherError, ArithmeticError):
+    """A loss that is no number any more."""
 
 
 class Agent:
@@ -125,7 +131,7 @@ class Agent:
         """Return the model's error after 1..n steps on replayed sequences."""
         if self.dynamics is None:
             return []
-        steps = max(1, self._config.relabel.steps)
+        steps = max(1, min(self._config.relabel.steps, self._config.schedule.episode_steps))
         # A generator of its own, so that looking at the model changes nothing in the run.
         rng = np.random.default_rng([self._config.seed, 3, self.updates])
         return self.dynamics.errors(*self.replay.sample_sequences(ERROR_SAMPLES, steps, rng))
@@ -195,7 +201,7 @@ class Agent:
             torch.from_numpy(transitions.next_observations),
             int(self._rng.integers(self._config.model.members)),
         )
-        self._losses.setdefault('model_loss', []).append(loss)
+        self._note_loss('model_loss', loss)
 
     def _relabelled(self, transitions: Transitions) -> Batch:
         interface, probability = self.interface, self._config.relabel.probability
@@ -230,7 +236,15 @@ class Agent:
         _step(self._critic_optimiser, gradients[0])
         _step(self._actor_optimiser, gradients[1])
         for name, loss in (('critic_loss', critic_loss), ('actor_loss', actor_loss)):
-            self._losses.setdefault(name, []).append(float(loss.detach()))
+            self._note_loss(name, float(loss.detach()))
+
+    def _note_loss(self, name: str, value: float) -> None:
+        if not math.isfinite(value):
+            raise DivergedError(
+                f'the run has diverged: {name} is {value} after {self.updates} updates; smaller '
+                'weights or learning rates may help'
+            )
+        self._losses.setdefault(name, []).append(value)
 
 
 def _step(optimiser: torch.optim.Optimizer, gradients: tuple[Tensor, ...]) -> None:

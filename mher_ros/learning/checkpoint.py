@@ -7,6 +7,7 @@ holds tensors, numbers and text only and is read without unpickling anything els
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -33,9 +34,7 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     content = payload.getvalue()
     digest = hashlib.sha256(content).hexdigest().encode()
     try:
-        if path.exists():
-            previous_path(path).unlink(missing_ok=True)
-            os.link(path, previous_path(path))
+        _keep_previous(path)
         write_atomically(path, MAGIC + digest + b'\n' + content)
     except OSError as error:
         kept = 'the one before is kept' if path.exists() else 'there is none yet'
@@ -61,14 +60,25 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     if not header.startswith(MAGIC):
         raise CheckpointError(
             f'{path} is not a checkpoint of this version: it should begin with '
-            f'{MAGIC.decode().strip()!r}, it begins with {content[:24]!r}'
+            f'{MAGIC.decode().strip()!r}, it begins with {content[:24]!r}{_way_on(path)}'
         )
     if hashlib.sha256(payload).hexdigest().encode() != header[len(MAGIC) :]:
-        previous = previous_path(path)
-        way_on = f'; {previous} is the one before it' if previous.exists() else ''
         raise CheckpointError(
             f'the checkpoint {path} is damaged: its {len(payload)} bytes are not those that were '
-            f'written{way_on}'
+            f'written{_way_on(path)}'
         )
     state: dict[str, Any] = torch.load(io.BytesIO(payload), weights_only=True)
     return state
+
+
+def _keep_previous(path: Path) -> None:
+    # Some file systems have no links; a spare copy is not worth failing for.
+    with contextlib.suppress(OSError):
+        if path.exists():
+            previous_path(path).unlink(missing_ok=True)
+            os.link(path, previous_path(path))
+
+
+def _way_on(path: Path) -> str:
+    previous = previous_path(path)
+    return f'; {previous} is the one before it' if previous.exists() else ''

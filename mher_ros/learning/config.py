@@ -26,7 +26,9 @@ __all__ = [
 class AgentConfig:
     """Actor, critic and exploration."""
 
-    hidden: tuple[int, ...] = option((256, 256, 256), 'units of each hidden layer', low=1)
+    hidden: tuple[int, ...] = option(
+        (256, 256, 256), 'units of each hidden layer', low=1, high=8192
+    )
     relative_goal: bool = option(False, 'show the networks the way to the goal, too')
     hide_still: bool = option(
         False, 'show the networks nothing of entries that never varied in training'
@@ -38,15 +40,17 @@ class AgentConfig:
     value_ceiling: float = option(0.0, 'targets are cut above this', low=0.0)
     target_keep: float = option(0.9, 'share of the old in a target update', low=0.0, high=1.0)
     target_every: int = option(5, 'updates between target updates', low=1)
-    alpha: float = option(3.0, 'weight of the supervised loss on relabelled rows', low=0.0)
+    alpha: float = option(
+        3.0, 'weight of the supervised loss on relabelled rows', low=0.0, high=1e6
+    )
     alpha_half_life: float = option(
         0.0, 'updates after which alpha has halved; 0: it never does', low=0.0
     )
-    action_penalty: float = option(1.0, 'weight of the squared action', low=0.0)
+    action_penalty: float = option(1.0, 'weight of the squared action', low=0.0, high=1e6)
     explore_noise: float = option(0.2, 'standard deviation of noise on actions', low=0.0)
     explore_random: float = option(0.3, 'chance of a uniform action', low=0.0, high=1.0)
     deploy_average: bool = option(False, 'evaluate and export the slowly moving target actor')
-    replay: int = option(1_000_000, 'transitions kept', low=1)
+    replay: int = option(1_000_000, 'transitions kept', low=1, high=100_000_000)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +74,9 @@ class RelabelConfig:
 class ModelConfig:
     """The dynamics model."""
 
-    hidden: tuple[int, ...] = option((256, 256, 256, 256), 'units of each hidden layer', low=1)
+    hidden: tuple[int, ...] = option(
+        (256, 256, 256, 256), 'units of each hidden layer', low=1, high=8192
+    )
     members: int = option(3, 'networks in the ensemble', low=1, high=100)
     learning_rate: float = option(1e-3, "Adam's", low=1e-6, high=1.0)
     loss: str = option('absolute', 'absolute or squared error', choices=('absolute', 'squared'))
@@ -93,12 +99,14 @@ class ScheduleConfig:
     )
     updates_per_episode: int = option(5, 'updates after each episode', low=0)
     episodes_per_epoch: int = option(1, 'episodes between two evaluations', low=1)
-    evaluation_goals: int = option(100, 'goals in an evaluation', low=1)
+    evaluation_goals: int = option(100, 'goals in an evaluation', low=1, high=100_000)
     steps: int = option(5000, 'stop after this many environment steps', low=1)
     until: float = option(
         0.0, 'stop once this success rate holds over two evaluations; 0: never', low=0.0, high=1.0
     )
-    max_minutes: float = option(0.0, 'stop after this much time; 0: never', low=0.0)
+    max_minutes: float = option(
+        0.0, 'stop after this much time, pauses not counted; 0: never', low=0.0
+    )
 
 
 @dataclasses.dataclass(frozen=True)

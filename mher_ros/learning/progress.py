@@ -75,8 +75,10 @@ class TensorBoardProgress(Progress):
         self._writer: Any = None
 
     def resume(self, rows: Sequence[Row]) -> None:
-        """Hide what an interrupted run wrote after its checkpoint."""
-        self._open(purge_step=int(rows[-1]['env_steps'] or 0) + 1 if rows else 0)
+        """Hide what was written after the checkpoint, and write its last row again."""
+        self._open(purge_step=int(rows[-1]['env_steps'] or 0) if rows else 0)
+        if rows:
+            self.row(rows[-1])
 
     def row(self, row: Row) -> None:
         """Write every figure of the row."""
@@ -155,7 +157,7 @@ class RichDisplay(PlainDisplay):
         self._bar.stop()
 
     def _print(self, line: str) -> None:
-        self._bar.console.print(line, highlight=False, soft_wrap=True)
+        self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def terminal_display(heading: str, unit: str, total_steps: int) -> Progress:

@@ -4,7 +4,7 @@ A run and its folder.
     config.json     every choice
     progress.csv    one row an evaluation
     tensorboard/    the same figures
-    checkpoint      from which the run goes on
+    checkpoint      from which the run goes on; checkpoint.previous, the one before it
     policy.onnx     what is deployed
 """
 
@@ -69,7 +69,7 @@ def plan_run(
             raise OptionError(
                 f'{folder} holds a run with {key} {getattr(stored, key)!r}, not {value!r}'
             )
-    config = override(stored, changes)
+    config = config_from_dict(override(stored, changes).to_dict())
     before, after = ({key: value for key, value, _ in describe(c)} for c in (stored, config))
     for key in before:
         if before[key] != after[key] and key not in BUDGETS:
@@ -108,8 +108,6 @@ def start_training(
     Without ``resume`` the folder must not hold a run yet.
     """
     torch.set_num_threads(1)
-    if not resume:
-        _open_folder(folder, config)
     evaluator = Evaluator(config.task_name, config.task, workers)
     progress = [
         CsvProgress(folder / PROGRESS),
@@ -117,16 +115,21 @@ def start_training(
         *displays,
     ]
     trainer = Trainer(config, make(config.task_name, config.task), evaluator.run, folder, progress)
+    _make_folder(folder)
     with _locked(folder), contextlib.ExitStack() as at_the_end:
         for listener in progress:
             at_the_end.callback(listener.close)
         for name in (CHECKPOINT, CONFIG, POLICY, PROGRESS):
             remove_leftovers(folder / name)
-        if resume:
-            # A run that died before its first checkpoint starts over.
-            if (folder / CHECKPOINT).exists():
-                trainer.resume()
-            _write_config(folder, config)
+        if not resume and (folder / CONFIG).exists():
+            raise OptionError(
+                f'{folder} already holds a run; go on with it by --resume, or name another folder '
+                'by --out'
+            )
+        # A run that died before its first checkpoint starts over.
+        if resume and (folder / CHECKPOINT).exists():
+            trainer.resume()
+        _write_config(folder, config)
         ending = trainer.run(asked_to_stop)
         at_the_end.close()
         if export and trainer.agent.updates:
@@ -171,17 +174,11 @@ def _free_folder(config: TrainConfig) -> Path:
     return folder
 
 
-def _open_folder(folder: Path, config: TrainConfig) -> None:
-    if (folder / CONFIG).exists():
-        raise OptionError(
-            f'{folder} already holds a run; go on with it by --resume, or name another folder '
-            'by --out'
-        )
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f'cannot make the folder {folder}: {error.strerror}') from error
-    _write_config(folder, config)
 
 
 def _write_config(folder: Path, config: TrainConfig) -> None:

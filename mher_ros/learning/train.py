@@ -118,6 +118,7 @@ class Trainer:
                 self._close_epoch()
         if ending is not Ending.ASKED and self.agent.updates and self._rows_behind():
             self._close_epoch()
+            ending = self._ending() or ending
         self.save()
         return ending
 

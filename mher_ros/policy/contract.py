@@ -35,7 +35,7 @@ class Contract:
     training: dict[str, Any]
     """Algorithm, preset, seed, steps, configuration...: what would train it again."""
     evaluation: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Success rate, final errors, number of goals, seed...; empty if it was not evaluated."""
+    """Success rate, final errors, number of goals...; empty if it was not evaluated."""
     format_version: int = FORMAT_VERSION
 
     def to_json(self) -> str:

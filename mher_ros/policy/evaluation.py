@@ -33,7 +33,7 @@ def evaluate_policy(
     result: dict[str, Any] = {'task': policy.interface.task, 'seed': seed}
     for key, value in summary.items():
         if in_metres and key in ('mean_error', 'median_error', 'p95_error', 'motion_at_goal'):
-            result[f'{key}_mm'] = MILLIMETRES * float(value or 0.0)
+            result[f'{key}_mm'] = MILLIMETRES * value
         else:
             result[key] = value
     return result

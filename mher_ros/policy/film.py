@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 __all__ = ['film_policy']
 
+MOST_GOALS = 20
 FORMATS = ('.gif', '.mp4', '.png')
 SECONDS_PER_GOAL = 2.0
 """Length of the film of one goal; the arm is there long before the episode ends."""
@@ -36,13 +37,15 @@ def film_policy(policy: OnnxPolicy, path: Path, goals: int = 3, seed: int = 0) -
             'an .mp4 film takes the package imageio-ffmpeg, which is not installed; '
             'a .gif does without'
         )
+    if goals > MOST_GOALS:
+        raise OptionError(f'a film shows at most {MOST_GOALS} goals, got {goals}')
     if not path.parent.is_dir():
         raise OptionError(f'there is no folder {path.parent} to put {path.name} in')
     period = policy.interface.control_period
     every = max(1, round(1.0 / (MOST_FRAMES_PER_SECOND * period)))
     films = _frames(policy, goals, seed, every)
     try:
-        write_atomically(path, _encoded(films, path.suffix, every * period))
+        write_atomically(path, _encoded(films, path.suffix.lower(), every * period))
     except OSError as error:
         raise OptionError(f'cannot write {path}: {error.strerror or error}') from error
     return path

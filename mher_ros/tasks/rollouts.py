@@ -7,6 +7,7 @@ import concurrent.futures
 import dataclasses
 import math
 import os
+from typing import Any
 
 from mher_ros.tasks import make, task_class
 from mher_ros.tasks.task import Task, TaskOptions
@@ -50,7 +51,7 @@ class Evaluation:
         """Mean distance to the goal at the last step."""
         return float(self.final_errors.mean())
 
-    def summary(self) -> dict[str, float | int | None]:
+    def summary(self) -> dict[str, Any]:
         """Return the figures people ask for, in the goal's unit."""
         reached = self.steps_to_reach[np.isfinite(self.steps_to_reach)]
         return {

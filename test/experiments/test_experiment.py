@@ -28,7 +28,7 @@ variants = tuple(
     Variant(name, 'point2d_large', name, 'paper', (('schedule.steps', 1_000_000),))
     for name in ('her', 'ddpg')
 )
-experiment = Experiment('long', 'Does it end?', variants, 'mean_success')
+experiment = Experiment('long', 'Does it end?', variants, ('mean_success',))
 list(run_experiment(experiment, (1,), Path(sys.argv[1])))
 """
 
@@ -63,7 +63,7 @@ def test_runs_are_kept_and_not_repeated(tmp_path):
     variants = tuple(
         Variant(name, 'point2d_large', name, 'paper', TINY) for name in ('mher', 'ddpg')
     )
-    experiment = Experiment('tiny', 'Does it run?', variants, 'mean_success')
+    experiment = Experiment('tiny', 'Does it run?', variants, ('mean_success',))
     first = {
         (v.name, seed): rows for v, seed, rows in run_experiment(experiment, (1, 2), tmp_path)
     }

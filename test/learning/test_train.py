@@ -1,37 +1,47 @@
 import csv
+import json
 import os
 from pathlib import Path
 import signal
 import subprocess
 import sys
 
+from mher_ros.learning.agent import DivergedError
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint
+from mher_ros.learning.config import make_config
+from mher_ros.learning.progress import RichDisplay
 from mher_ros.learning.run import export_run, load_config, start_training
+from mher_ros.learning.targets import OneStepTarget
 from mher_ros.learning.train import CHECKPOINT, Ending
 from mher_ros.options import OptionError, override
 from mher_ros.policy import load
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 import torch
 
-RUN = """
-import json, os, signal, sys
+RUN_AND_DIE = """
+import importlib, json, os, signal, sys
 from pathlib import Path
-from mher_ros.learning.agent import Agent
 from mher_ros.learning.config import config_from_dict
 from mher_ros.learning.run import start_training
 
-folder, config = Path(sys.argv[1]), config_from_dict(json.loads(sys.argv[2]))
-deadly = int(sys.argv[3])
-update = Agent.update
+module, _, name = sys.argv[3].partition(':')
+*owners, name = name.split('.')
+owner = importlib.import_module(module)
+for part in owners:
+    owner = getattr(owner, part)
+original, calls_left = getattr(owner, name), int(sys.argv[4])
 
-def update_or_die(self):
-    if self.updates == deadly:
+def call_or_die(*arguments, **named):
+    global calls_left
+    calls_left -= 1
+    if calls_left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    update(self)
+    return original(*arguments, **named)
 
-Agent.update = update_or_die
-start_training(folder, config, resume=folder.exists(), export=False)
+setattr(owner, name, call_or_die)
+start_training(Path(sys.argv[1]), config_from_dict(json.loads(sys.argv[2])), export=False)
 """
 
 
@@ -58,6 +68,13 @@ def same_policy(one, two):
         for name, module in first.items()
         for key, tensor in module.items()
     )
+
+
+def tensorboard_errors(folder):
+    """Return the final errors that TensorBoard shows, by environment steps."""
+    events = EventAccumulator(str(folder / 'tensorboard'))
+    events.Reload()
+    return {event.step: event.value for event in events.Scalars('final_error')}
 
 
 def stop_after(cycles):
@@ -87,15 +104,8 @@ def test_progress_has_a_row_an_evaluation_with_warm_up_counted(whole):
 
 
 def test_tensorboard_has_the_same_figures(whole):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(whole[0] / 'tensorboard'))
-    events.Reload()
-    shown = events.Scalars('final_error')
-    expected = rows(whole[0])
-    assert [event.step for event in shown] == [int(row['env_steps']) for row in expected]
-    assert [event.value for event in shown] == pytest.approx(
-        [float(row['final_error']) for row in expected]
+    assert tensorboard_errors(whole[0]) == pytest.approx(
+        {int(row['env_steps']): float(row['final_error']) for row in rows(whole[0])}
     )
 
 
@@ -116,18 +126,41 @@ def test_a_run_stopped_after_any_episode_and_resumed_is_the_same_run(whole, tmp_
     assert same_policy(folder, whole[0])
 
 
-@pytest.mark.parametrize('deadly', [0, 5, 9, 23])
-def test_a_run_killed_at_any_update_and_resumed_is_the_same_run(whole, tmp_path, deadly):
-    import json
-
+@pytest.mark.parametrize(
+    ('call', 'number'),
+    [
+        ('mher_ros.learning.agent:Agent.update', 1),
+        ('mher_ros.learning.agent:Agent.update', 14),
+        ('mher_ros.learning.agent:Agent.act', 50),
+        ('mher_ros.tasks.rollouts:Evaluator.run', 2),
+        ('os:replace', 4),  # config, first checkpoint, first row: inside the second checkpoint
+        ('mher_ros.learning.progress:CsvProgress.row', 2),
+        ('mher_ros.learning.progress:TensorBoardProgress.row', 2),
+    ],
+)
+def test_a_run_killed_anywhere_and_resumed_is_the_same_run(whole, tmp_path, call, number):
     folder = tmp_path / 'run'
-    command = [sys.executable, '-c', RUN, str(folder), json.dumps(whole[1].to_dict())]
-    killed = subprocess.run([*command, str(deadly)], capture_output=True)
+    command = [sys.executable, '-c', RUN_AND_DIE, str(folder), json.dumps(whole[1].to_dict())]
+    killed = subprocess.run([*command, call, str(number)], capture_output=True)
     assert killed.returncode == -signal.SIGKILL
-    finished = subprocess.run([*command, '-1'], capture_output=True, text=True)
-    assert finished.returncode == 0, finished.stderr
+    _, ending = run(folder, whole[1], resume=True)
+    assert ending is Ending.STEPS
     assert rows(folder) == rows(whole[0])
+    assert tensorboard_errors(folder) == tensorboard_errors(whole[0])
     assert same_policy(folder, whole[0])
+    assert not list(folder.glob('.*'))
+
+
+@pytest.mark.slow
+def test_a_fast_run_with_a_real_arm_resumes_exactly(tmp_path):
+    config = make_config(
+        'fetch_reach', changes={'schedule.steps': 175, 'schedule.evaluation_goals': 4}
+    )
+    run(tmp_path / 'whole', config)
+    run(tmp_path / 'parted', config, asked_to_stop=stop_after(4))
+    run(tmp_path / 'parted', config, resume=True)
+    assert rows(tmp_path / 'parted') == rows(tmp_path / 'whole')
+    assert same_policy(tmp_path / 'parted', tmp_path / 'whole')
 
 
 def test_rows_after_the_checkpoint_are_taken_back_on_resume(whole, tmp_path):
@@ -245,6 +278,21 @@ def test_a_run_asked_to_stop_exports_what_it_has_learnt(whole, tmp_path, cycles)
     assert (tmp_path / 'run' / 'policy.onnx').exists() == (cycles == 3)  # 2 are warm-up
 
 
+def test_a_diverged_run_ends_in_a_sentence(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(OneStepTarget, '__call__', lambda self, batch: batch.rewards / 0)
+    with pytest.raises(DivergedError, match=r'critic_loss is (inf|nan) after 0 updates'):
+        run(tmp_path / 'run', tiny())
+
+
+def test_the_live_display_shows_the_plan_and_every_row(whole, capsys):
+    display = RichDisplay('what [this] run is', 'm', total_steps=100)
+    display.activity('learning', 50, 7)
+    display.row(load_checkpoint(whole[0] / CHECKPOINT)['rows'][0])
+    display.close()
+    told = capsys.readouterr().out
+    assert told.index('what [this] run is') < told.index('80 steps  success')
+
+
 def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_the_checkpoint(whole, tmp_path):
     import resource
 
@@ -269,8 +317,6 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_the_checkpoint(whole
 @pytest.mark.slow
 @pytest.mark.parametrize(('algorithm', 'least'), [('mher', 0.85), ('her', 0.0)])
 def test_mher_learns_point2d_within_the_papers_first_epochs(tmp_path, algorithm, least):
-    from mher_ros.learning.config import make_config
-
     config = make_config(
         'point2d_large', algorithm, 'paper', 1, {'task.box': 4.0, 'schedule.steps': 3000}
     )
