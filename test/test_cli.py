@@ -578,7 +578,7 @@ def test_an_unknown_experiment_lists_those_there_are(capsys):
 @pytest.mark.parametrize('seeds', ['', 'x', '3-1', '-2'])
 def test_seeds_that_are_none_are_refused(seeds, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(['experiment', 'fast_reach', f'--seeds={seeds}'])
+        main(['experiment', 'fast_fetch', f'--seeds={seeds}'])
     assert ended.value.code == 2
     assert 'argument --seeds' in capsys.readouterr().err
 
