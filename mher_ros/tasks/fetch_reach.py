@@ -44,7 +44,6 @@ class FetchReach(MujocoTask):
         self._home = settled.site('robot0:grip').xpos.copy()
         self._gripper = model.body('robot0:gripper_link').id
         self._fingers = [model.joint(name).qposadr[0] for name in FINGERS]
-        self._finger_velocities = [model.joint(name).dofadr[0] for name in FINGERS]
         self._kinematics = ToolKinematics(model, site='robot0:grip')
         super().__init__(options, render_mode)
 
@@ -75,10 +74,11 @@ class FetchReach(MujocoTask):
         data.qpos[self._fingers] = 0.0
         mujoco.mj_forward(model, data)
 
-    def _observation(self) -> NDArray[np.float64]:
-        qpos, qvel = self.data.qpos, self.data.qvel
-        position, velocity = self._kinematics.position_and_velocity(qpos, qvel)
-        fingers, finger_velocities = qpos[self._fingers], qvel[self._finger_velocities]
+    def _observation(
+        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        position, velocity = self._kinematics.position_and_velocity(positions, velocities)
+        fingers, finger_velocities = positions[self._fingers], velocities[self._fingers]
         period = self.interface.control_period
         return np.concatenate((position, fingers, velocity * period, finger_velocities * period))
 

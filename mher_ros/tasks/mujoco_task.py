@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['MissingModelError', 'MujocoTask', 'package_folder']
+__all__ = ['MissingModelError', 'MujocoTask', 'joint_name', 'package_folder']
 
 
 class MujocoTask(Task):
@@ -33,6 +33,7 @@ class MujocoTask(Task):
         self._settled = self._shared_settled_data()
         self.model: mujoco.MjModel = self._settled.model
         self.data = mujoco.MjData(self.model)
+        self.joint_names = self._name_joints()
         self._renderer: Any = None
         super().__init__(options, render_mode)
 
@@ -42,6 +43,15 @@ class MujocoTask(Task):
         data = mujoco.MjData(cls._build_model())
         cls._settle(data.model, data)
         return data
+
+    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the joints' positions [rad or m] and velocities as new arrays."""
+        count = len(self.joint_names)
+        return self.data.qpos[:count].copy(), self.data.qvel[:count].copy()
+
+    def _name_joints(self) -> tuple[str, ...]:
+        """Name the arm's joints, which are the model's first, one degree of freedom each."""
+        return tuple(joint_name(self.model.joint(index).name) for index in range(self.model.njnt))
 
     @classmethod
     def _build_model(cls) -> mujoco.MjModel:
@@ -74,6 +84,13 @@ class MujocoTask(Task):
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
+
+
+def joint_name(name: str) -> str:
+    """Return the ROS name of a joint of a model: Fetch's as on the real robot."""
+    fetch = name.startswith('robot0:')
+    bare = name.removeprefix('robot0:')
+    return f'{bare}_joint' if fetch and not bare.endswith('_joint') else bare
 
 
 class MissingModelError(MherError, ModuleNotFoundError):

@@ -28,6 +28,8 @@ class _Point2D(Task):
 
     default_options: ClassVar[TaskOptions]
     name: ClassVar[str]
+    joint_names = ('x', 'y')
+    random_start = True
     walls: ClassVar[tuple[tuple[float, float, float, float], ...]] = ()
     """Rectangles (x_low, x_high, y_low, y_high) that the point's centre may not enter."""
 
@@ -89,8 +91,14 @@ class _Point2D(Task):
                 end[axis] = face
         return end
 
-    def _observation(self) -> NDArray[np.float64]:
-        return self._position.copy()
+    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the position; the point stops after each step."""
+        return self._position.copy(), np.zeros(2)
+
+    def _observation(
+        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return positions.copy()
 
     def render(self) -> NDArray[np.uint8]:
         """Draw the square from above."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import gymnasium
+from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.interface import Field, TaskInterface
 from mher_ros.tasks.mujoco_task import MujocoTask
-from mher_ros.tasks.task import TaskOptions
+from mher_ros.tasks.task import Observation, TaskOptions
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,7 @@ class Reacher(MujocoTask):
 
     summary = 'a planar two-joint arm reaches for a point'
     default_options = TaskOptions(threshold=0.02)
+    random_start = True
     substeps = 2
     camera = {
         'lookat': (0.0, 0.0, 0.0),
@@ -38,7 +41,7 @@ class Reacher(MujocoTask):
     }
 
     def __init__(self, options: TaskOptions | None = None, render_mode: str | None = None) -> None:
-        self._fingertip = self._shared_settled_data().model.body('fingertip').id
+        self._kinematics = ToolKinematics(self._shared_settled_data().model, body='fingertip')
         super().__init__(options, render_mode)
 
     @classmethod
@@ -57,17 +60,32 @@ class Reacher(MujocoTask):
             if np.linalg.norm(goal) < GOAL_RADIUS:
                 return goal
 
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode, with the model's target where the goal is."""
+        start = super().reset(seed=seed, options=options)
+        self._move_target()
+        return start
+
     def _advance(self, action: NDArray[np.float32]) -> None:
         self.data.ctrl[:] = action
         mujoco.mj_step(self.model, self.data, nstep=self.substeps)
+        self._move_target()
 
-    def _observation(self) -> NDArray[np.float64]:
+    def _move_target(self) -> None:
         self.data.qpos[2:] = self.goal
         mujoco.mj_kinematics(self.model, self.data)
-        angles = self.data.qpos[:2]
-        tip = self.data.xpos[self._fingertip]
+
+    def _name_joints(self) -> tuple[str, ...]:
+        return super()._name_joints()[:2]  # the model's others carry its target
+
+    def _observation(
+        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        tip = self._kinematics.position(np.concatenate((positions, self.goal)))
         return np.concatenate(
-            (np.cos(angles), np.sin(angles), self.goal, self.data.qvel[:2], tip[:2], (0.0,))
+            (np.cos(positions), np.sin(positions), self.goal, velocities, tip[:2], (0.0,))
         )
 
     def _declare(self) -> TaskInterface:

@@ -96,8 +96,10 @@ class SawyerReach(MujocoTask):
         self.data.mocap_pos[0] = np.clip(target, GOAL_LOW, GOAL_HIGH)
         mujoco.mj_step(self.model, self.data, nstep=self.substeps)
 
-    def _observation(self) -> NDArray[np.float64]:
-        return self._kinematics.position(self.data.qpos)
+    def _observation(
+        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return self._kinematics.position(positions)
 
     def _declare(self) -> TaskInterface:
         position = tuple(Field(f'tool_position_{axis}', 'm') for axis in 'xyz')

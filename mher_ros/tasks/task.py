@@ -13,7 +13,7 @@ from mher_ros.options import check, option
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ['Task', 'TaskOptions']
+__all__ = ['Observation', 'Task', 'TaskOptions']
 
 Observation = dict[str, NDArray[np.float64]]
 
@@ -41,6 +41,10 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
     metadata: dict[str, Any] = {'render_modes': ['rgb_array'], 'render_fps': 25}
     default_options: ClassVar[TaskOptions]
     summary: ClassVar[str]
+    joint_names: tuple[str, ...]
+    """Joints whose state makes the observation, under the names ROS knows them by."""
+    random_start: ClassVar[bool] = False
+    """Whether the initial state depends on the reset's seed."""
     threads_pay: ClassVar[bool] = False
     """Whether several instances, each in a thread of its own, step faster than one by one."""
 
@@ -74,7 +78,7 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         if options and 'goal' in options:
             self.goal = self._checked_goal(options['goal'])
         self._steps_left = self.interface.episode_steps
-        return self._observe(), {}
+        return self.observe(*self.joint_state()), {}
 
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
@@ -85,7 +89,7 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
             raise ValueError(f'an action is made of numbers, got {action}')
         self._advance(np.clip(action, np.float32(-1.0), np.float32(1.0)))
         self._steps_left -= 1
-        observation = self._observe()
+        observation = self.observe(*self.joint_state())
         reward = self.compute_reward(observation['achieved_goal'], self.goal, {})
         info = {'is_success': bool(reward == 0.0)}
         return observation, float(reward), False, self._steps_left <= 0, info
@@ -104,8 +108,11 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         """Return whether the episode's steps are used up."""
         return self._steps_left <= 0
 
-    def _observe(self) -> Observation:
-        vector = self._observation()
+    def observe(
+        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
+    ) -> Observation:
+        """Return what is seen under the current goal with the joints in the given state."""
+        vector = self._observation(positions, velocities)
         return {
             'observation': vector,
             'achieved_goal': self.interface.achieved_goal(vector).copy(),
@@ -117,6 +124,10 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         if checked.shape != self.goal.shape or not np.all(np.isfinite(checked)):
             raise ValueError(f'a goal is {self.goal.size} finite numbers, got {goal!r}')
         return checked
+
+    @abc.abstractmethod
+    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return positions and velocities of ``joint_names`` as new arrays."""
 
     @abc.abstractmethod
     def render(self) -> NDArray[np.uint8]:
@@ -139,5 +150,7 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         """Move the system by one control period under an action within [-1, 1]."""
 
     @abc.abstractmethod
-    def _observation(self) -> NDArray[np.float64]:
-        """Return the observation vector as a new array."""
+    def _observation(
+        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the observation vector of a joint state as a new array."""

@@ -1,0 +1,1 @@
+"""Simulated arms that look like real ones from outside; no ROS."""

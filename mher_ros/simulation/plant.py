@@ -1,0 +1,43 @@
+"""The base of every simulated arm."""
+
+from __future__ import annotations
+
+import abc
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['Plant']
+
+
+class Plant(abc.ABC):
+    """A simulated arm, stepped one period at a time and seen through its joints."""
+
+    model: mujoco.MjModel
+    data: mujoco.MjData
+    """What is shown of the arm."""
+    frame: str
+    """Frame of the tool, of commands to it, and of everything shown."""
+    period: float
+    """Simulated time of one ``advance`` [s]."""
+    joint_names: tuple[str, ...]
+    """Joints whose state is told."""
+    command_names: tuple[str, ...]
+    """Entries of a command: joints, or axes of the tool."""
+
+    @abc.abstractmethod
+    def reset(self, seed: int | None = None) -> None:
+        """Put the arm in its initial state, drawn from ``seed`` where there is a choice."""
+
+    @abc.abstractmethod
+    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return positions [rad or m] and velocities of ``joint_names`` as new arrays."""
+
+    @abc.abstractmethod
+    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return position (3,) [m] and orientation (4,) (w, x, y, z) of the tool in ``frame``."""
+
+    @abc.abstractmethod
+    def advance(self, command: NDArray[np.float64] | None) -> None:
+        """Move for one period under a command, or stay where it is without one."""
