@@ -320,6 +320,20 @@ def test_help_of_each_command_says_what_it_takes(capsys, command, words):
     assert [word for word in words if word not in text] == []
 
 
+def test_help_loads_nothing_heavy():
+    code = (
+        'import sys\n'
+        'from mher_ros.cli import main\n'
+        'try:\n'
+        '    main(["--help"])\n'
+        'finally:\n'
+        '    print(*{"launch", "mujoco", "rclpy", "torch"} & set(sys.modules), file=sys.stderr)\n'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr.split() == []
+
+
 def test_version_is_printed(capsys):
     with pytest.raises(SystemExit) as caught:
         main(['--version'])

@@ -1,0 +1,34 @@
+"""``mher bench``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+SUMMARY = 'measure against a rival in the same run'
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    said = '; '.join(f'{name}: {text}' for name, (text, _) in BENCHMARKS.items())
+    parser.add_argument('what', choices=list(BENCHMARKS), help=said)
+    parser.add_argument('--json', action='store_true', help='print one JSON object')
+
+
+def run(chosen: argparse.Namespace) -> None:
+    _, measure = BENCHMARKS[chosen.what]
+    result, lines = measure()
+    print(json.dumps(result) if chosen.json else '\n'.join(lines))
+
+
+def _step() -> tuple[dict[str, Any], list[str]]:
+    from mher_ros.experiments.bench import bench_lines, bench_step
+
+    result = bench_step()
+    return result, bench_lines(result)
+
+
+BENCHMARKS = {
+    'step': ('fetch_reach and the shipped one', _step),
+}
+"""Name to (what is compared, function that returns the figures and lines for people)."""
