@@ -1,0 +1,211 @@
+"""
+An arm that is commanded as a real one is: by positions of its joints.
+
+Its model is the task's, without what leads the tool there: each joint has a drive of its own,
+with the limits that the arm's maker tells, and the same drives carry the arm's weight.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mher_ros.control.kinematics import ToolKinematics
+from mher_ros.options import OptionError
+from mher_ros.simulation.arms import Arm, ARMS
+from mher_ros.simulation.plant import Plant
+from mher_ros.tasks import make
+from mher_ros.tasks.mujoco_task import joint_name, MujocoTask, package_folder
+from mher_ros.tasks.sawyer_reach import SCENE
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['JointPlant']
+
+TOOLS = {'fetch_reach': {'site': 'robot0:grip'}, 'sawyer_reach': {'body': 'hand'}}
+PERIOD = 0.01
+"""Time between two joint states, as real arms publish them [s]."""
+TIMESTEP = 0.002
+ARMATURE, DAMPING = 0.1, 1.0
+"""Stand-ins for rotor inertia [kg m^2] and friction [N m s/rad], which no maker tells."""
+POSITION_GAIN = 10.0
+"""Speed asked for per rad of error [1/s]."""
+VELOCITY_GAIN = 360.0
+"""Acceleration asked for per rad/s of error for the inertia at the start [1/s]."""
+ACCELERATION = 4.0
+"""Most that a drive asks for [rad/s^2]; all arms have the force for it."""
+CRUISE = 0.97
+"""Share of the velocity limit that a drive asks for: the rest is for the push of other joints."""
+BRAKING = 0.8
+"""Share of the acceleration that a drive counts on to stop in time."""
+
+
+class JointPlant(Plant):
+    r"""
+    Seven position drives on the arm of a task.
+
+    A drive is a cascade, as in real ones: a position loop asks for a velocity
+
+    .. math:: v = \min(c\,v_{max},\; K |e|,\; \sqrt{2 b\,a\,|e|})\,\operatorname{sgn}(e)
+
+    that changes by at most :math:`a\,dt`, and a velocity loop turns it into a force within the
+    joint's limit. Joints that are not the arm's stay where the task's initial state has them.
+    """
+
+    frame = 'world'
+    period = PERIOD
+
+    def __init__(self, task: str) -> None:
+        if task not in ARMS:
+            raise OptionError(
+                f'tasks whose arm takes joint commands are {", ".join(ARMS)}; got {task!r}'
+            )
+        arm = ARMS[task]
+        rest = make(task)
+        assert isinstance(rest, MujocoTask)
+        rest.reset(seed=0)
+        self.joint_names = rest.joint_names
+        self.command_names = tuple(arm.joints)
+        self._arm = [self.joint_names.index(name) for name in self.command_names]
+        self._fixed_positions, _ = rest.joint_state()
+        self._start = self._fixed_positions[self._arm]
+        limits = arm.joints.values()
+        self._lower = np.array([limit.lower for limit in limits])
+        self._upper = np.array([limit.upper for limit in limits])
+        self._speed = CRUISE * np.array([limit.velocity for limit in limits])
+        self.model = _build_model(task, arm, rest)
+        self.data = mujoco.MjData(self.model)
+        self._tune_drives()
+        self._kinematics = ToolKinematics(self.model, **TOOLS[task])
+        self.reset()
+
+    def reset(self, seed: int | None = None) -> None:
+        """Put the arm at rest where every episode of the task begins; nothing is drawn."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:] = self._start
+        self._target = self._start.copy()
+        self._asked = np.zeros_like(self._start)
+        self.data.ctrl[:] = self._start
+        mujoco.mj_forward(self.model, self.data)
+
+    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return positions and velocities of all joints; those not the arm's never move."""
+        positions, velocities = self._fixed_positions.copy(), np.zeros_like(self._fixed_positions)
+        positions[self._arm] = self.data.qpos
+        velocities[self._arm] = self.data.qvel
+        return positions, velocities
+
+    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return position (3,) [m] and orientation (4,) (w, x, y, z) of the tool."""
+        return self._kinematics.pose(self.data.qpos)
+
+    def advance(self, command: NDArray[np.float64] | None) -> None:
+        """
+        Move for one period towards joint positions (7,) [rad], cut to the joints' ranges.
+
+        Without a command the last one stays in force, as a position controller has it.
+        """
+        if command is not None:
+            self._target = np.clip(self._checked(command), self._lower, self._upper)
+        for _ in range(round(self.period / self.model.opt.timestep)):
+            self._drive()
+            mujoco.mj_step(self.model, self.data)
+        # A step leaves bodies where they were at its beginning.
+        mujoco.mj_kinematics(self.model, self.data)
+
+    def _drive(self) -> None:
+        positions = self.data.qpos
+        error = self._target - positions
+        distance = np.abs(error)
+        speed = np.minimum(POSITION_GAIN * distance, self._speed)
+        speed = np.minimum(speed, np.sqrt(2.0 * BRAKING * ACCELERATION * distance))
+        most = ACCELERATION * self.model.opt.timestep
+        self._asked += np.clip(np.copysign(speed, error) - self._asked, -most, most)
+        # A set-point that far ahead balances the drive's damping at the speed asked for.
+        self.data.ctrl[:] = positions + self._asked / POSITION_GAIN
+
+    def _tune_drives(self) -> None:
+        model, data = self.model, self.data
+        data.qpos[:] = self._start
+        mujoco.mj_forward(model, data)
+        inertia = np.empty((model.nv, model.nv))
+        for column, unit in zip(inertia, np.eye(model.nv), strict=True):
+            mujoco.mj_mulM(model, data, column, unit)
+        gain = VELOCITY_GAIN * np.diag(inertia)
+        model.actuator_gainprm[:, 0] = POSITION_GAIN * gain
+        model.actuator_biasprm[:, 1] = -POSITION_GAIN * gain
+        model.actuator_biasprm[:, 2] = DAMPING - gain
+
+    def _checked(self, command: NDArray[np.float64]) -> NDArray[np.float64]:
+        checked = np.asarray(command, np.float64)
+        if checked.shape != self._start.shape or not np.all(np.isfinite(checked)):
+            raise ValueError(
+                f'a command is {self._start.size} finite joint positions '
+                f'({", ".join(self.command_names)}), got {command!r}'
+            )
+        return checked
+
+
+def _build_model(task: str, arm: Arm, rest: MujocoTask) -> mujoco.MjModel:
+    """Compile the task's scene with drives on the arm's joints, the others where they rest."""
+    spec = _load_scene(task)
+    for led in (*spec.equalities, *spec.actuators):
+        _remove(spec, led)
+    for body in list(spec.bodies):
+        if body.mocap:
+            _remove(spec, body)
+            continue
+        body.gravcomp = 1.0
+        if body.name in arm.masses:
+            body.inertia *= arm.masses[body.name] / body.mass
+            body.mass = arm.masses[body.name]
+    for joint in list(spec.joints):
+        limits = arm.joints.get(joint_name(joint.name))
+        if limits is None:
+            body = joint.parent
+            body.pos, body.quat = _pose_in_parent(rest, body.name)
+            _remove(spec, joint)
+            continue
+        if np.isfinite(limits.lower):
+            joint.range = (limits.lower, limits.upper)
+        joint.armature = ARMATURE
+        joint.actgravcomp = True
+        joint.actfrclimited, joint.actfrcrange = True, (-limits.effort, limits.effort)
+        drive = spec.add_actuator(name=joint.name, target=joint.name)
+        drive.trntype = mujoco.mjtTrn.mjTRN_JOINT
+        drive.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+    spec.option.timestep = TIMESTEP
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    model = spec.compile()
+    # Not in the specification: there these are one number or three, as MuJoCo's version has it.
+    model.dof_damping[:], model.jnt_stiffness[:] = DAMPING, 0.0
+    return model
+
+
+def _load_scene(task: str) -> Any:
+    if task == 'fetch_reach':
+        path = package_folder('gymnasium_robotics') / 'envs' / 'assets' / 'fetch' / 'reach.xml'
+        return mujoco.MjSpec.from_file(str(path))
+    return mujoco.MjSpec.from_string(SCENE.format(assets=package_folder('metaworld') / 'assets'))
+
+
+def _pose_in_parent(
+    rest: MujocoTask, body: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    data = rest.data
+    child = rest.model.body(body).id
+    parent = rest.model.body_parentid[child]
+    back, position, orientation = np.empty(4), np.empty(3), np.empty(4)
+    mujoco.mju_negQuat(back, data.xquat[parent])
+    mujoco.mju_rotVecQuat(position, data.xpos[child] - data.xpos[parent], back)
+    mujoco.mju_mulQuat(orientation, back, data.xquat[child])
+    return position, orientation
+
+
+def _remove(spec: Any, element: Any) -> None:
+    if hasattr(spec, 'delete'):
+        spec.delete(element)
+    elif hasattr(element, 'delete'):  # mujoco 3.3
+        element.delete()
+    else:
+        spec.detach_body(element)
