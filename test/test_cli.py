@@ -18,7 +18,7 @@ from PIL import Image, ImageSequence
 import pytest
 
 COMMANDS = (
-    *('tasks', 'train', 'evaluate', 'export', 'render'),
+    *('tasks', 'train', 'up', 'evaluate', 'export', 'render'),
     *('options', 'experiment', 'bench', 'demo'),
 )
 TINY = (
@@ -310,6 +310,7 @@ def test_help_lists_the_commands(capsys):
         ('export', ['RUN', 'policy.onnx in that folder']),
         ('render', ['.gif, .mp4 or .png', '(default policy.gif)']),
         ('demo', ['demo_run']),
+        ('up', ['SYSTEM', 'NAME:=VALUE', '--show-args', 'Ctrl-C']),
     ],
 )
 def test_help_of_each_command_says_what_it_takes(capsys, command, words):
@@ -582,6 +583,36 @@ def test_options_lists_every_key_that_set_takes(capsys):
     assert listed['agent.relative_goal'] is True
     assert main(['options', 'point2d_large', '--preset', 'paper']) == 0
     assert 'agent.hidden=256,256,256' in capsys.readouterr().out
+
+
+def test_up_lists_the_systems(capsys):
+    assert main(['up']) == 0
+    assert capsys.readouterr().out.startswith('train_sim    learn a policy')
+
+
+@pytest.mark.parametrize('flag', ['--help', '--show-args', '-h', '-s'])
+def test_up_lists_the_arguments_of_a_system(capsys, flag):
+    assert main(['up', 'train_sim', flag]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith('train_sim: learn a policy')
+    listed = [line.split()[0] for line in lines if ':=' in line]
+    assert listed[:4] == ['task:=fetch_reach', 'algorithm:=mher', 'preset:=fast', 'seed:=0']
+    assert any(', '.join(TASKS) in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'sentence'),
+    [
+        (['fly'], "unknown system 'fly'; there are train_sim"),
+        (['fly', '--help'], "unknown system 'fly'; there are train_sim"),
+        (['train_sim', 'seed=1'], "arguments are written name:=value, got 'seed=1'"),
+        (['train_sim', ':=1'], "arguments are written name:=value, got ':=1'"),
+        (['train_sim', '--fast'], "arguments are written name:=value, got '--fast'"),
+        (['train_sim', 'seed:=1', 'seed:=x'], "seed takes a whole number, got 'x'"),
+    ],
+)
+def test_up_refuses_what_it_cannot_read(refused, arguments, sentence):
+    assert refused('up', *arguments) == sentence
 
 
 def test_an_unknown_experiment_lists_those_there_are(capsys):

@@ -24,6 +24,7 @@ from mher_ros.cli import (
     render,
     tasks,
     train,
+    up,
 )
 from mher_ros.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USE
 from mher_ros.errors import MherError
@@ -44,6 +45,7 @@ class Command(Protocol):
 COMMANDS: dict[str, Command] = {
     'tasks': tasks,
     'train': train,
+    'up': up,
     'evaluate': evaluate,
     'export': export,
     'render': render,

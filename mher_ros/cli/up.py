@@ -1,0 +1,62 @@
+"""``mher up``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from mher_ros.options import OptionError
+from mher_ros.ros.bringup.system import argument_rows
+from mher_ros.ros.bringup.systems import make_system, SYSTEMS
+
+SUMMARY = 'start nodes that belong together, as `ros2 launch` does, without a ROS installation'
+SHOW = ('-s', '--show-args', '-h', '--help')
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument('system', metavar='SYSTEM', nargs='?', help='none: list them')
+    parser.add_argument(
+        'arguments',
+        metavar='NAME:=VALUE',
+        nargs=argparse.REMAINDER,
+        help='arguments of the system; --show-args lists them',
+    )
+    parser.epilog = (
+        'Ends when the main node ends, with its exit code, and with 1 when a node that is\n'
+        'needed ends first. Ctrl-C asks the main node to stop, which gives it time to save its\n'
+        'work, and then the others; again, after a second, is firmer. No process stays behind.'
+    )
+
+
+def run(chosen: argparse.Namespace) -> int:
+    if chosen.system is None:
+        for name, system in SYSTEMS.items():
+            print(f'{name:<12} {system.summary}')
+        return 0
+    if set(SHOW) & set(chosen.arguments):
+        print('\n'.join(_argument_lines(chosen.system)))
+        return 0
+    from mher_ros.ros.bringup.processes import run_system
+
+    return run_system(chosen.system, _values(chosen.arguments))
+
+
+def _argument_lines(name: str) -> list[str]:
+    system = make_system(name, {})
+    lines = [f'{name}: {system.summary}', '', 'Arguments, with their defaults:']
+    for row in argument_rows(system):
+        lines.append(f'  {row["name"] + ":=" + row["default"]:<22} {row["help"]}')
+        if row['choices']:
+            lines.append(f'  {"":<22} (one of {", ".join(row["choices"])})')
+    return lines
+
+
+def _values(pairs: Sequence[str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, sign, value = pair.partition(':=')
+        if not sign or not key:
+            raise OptionError(f'arguments are written name:=value, got {pair!r}')
+        values[key] = value
+    return values

@@ -1,0 +1,71 @@
+"""Starts a system without ``ros2 launch``: the same nodes, as children of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import os
+from pathlib import Path
+import shutil
+import sys
+from typing import Any
+
+from mher_ros.errors import MherError
+from mher_ros.ros.bringup.supervisor import Process, supervise, Write
+from mher_ros.ros.bringup.system import as_text, NodeSpec
+from mher_ros.ros.bringup.systems import make_system
+
+__all__ = ['run_system']
+
+
+def run_system(name: str, values: Mapping[str, Any], write: Write | None = None) -> int:
+    """
+    Run the system called ``name`` with ``values`` (or texts) of its arguments to its end.
+
+    Returns its exit code; see ``supervise`` for what it is and what signals do. ``write`` takes
+    the lines that the nodes print.
+    """
+    nodes = make_system(name, values).nodes()
+    processes = [Process(node.name, command_line(node), node.role) for node in nodes]
+    return supervise(processes, node_environment(), write)
+
+
+def command_line(node: NodeSpec) -> list[str]:
+    """Return the command that runs the node, with its name and parameters."""
+    parameters = [
+        word for key, value in node.parameters.items() for word in ('-p', f'{key}:={_yaml(value)}')
+    ]
+    ros_arguments = ['--ros-args', '-r', f'__node:={node.name}', *parameters]
+    return [*_program(node), *node.arguments, *ros_arguments]
+
+
+def node_environment() -> dict[str, str]:
+    """Return the environment for nodes: this one's, with defaults for what is not set."""
+    environment = {
+        # Nobody else's arm is to move because a default reached it.
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+        **os.environ,
+        'PYTHONUNBUFFERED': '1',
+    }
+    if (Path(sys.prefix) / 'share' / 'ament_index').is_dir():  # ROS as wheels
+        environment.setdefault('AMENT_PREFIX_PATH', sys.prefix)
+    return environment
+
+
+def _program(node: NodeSpec) -> list[str]:
+    if node.package == 'mher_ros':
+        return [sys.executable, '-m', f'mher_ros.ros.{node.executable}']
+    prefixes = [part for part in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if part]
+    places = [str(Path(prefix, 'lib', node.package)) for prefix in prefixes]
+    found = shutil.which(node.executable, path=os.pathsep.join(places) or None)
+    found = found or shutil.which(node.executable)
+    if found is None:
+        raise MherError(
+            f'{node.executable} was not found: it comes with a ROS installation, which has to be '
+            'sourced'
+        )
+    return [found]
+
+
+def _yaml(value: bool | int | float | str) -> str:
+    """Return what ROS reads as the value, with its type: a text stays text, even ``1``."""
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else as_text(value)

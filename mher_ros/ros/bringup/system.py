@@ -1,0 +1,93 @@
+"""What a system is: arguments, and the nodes that run for them. Knows neither launch nor rclpy."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+import dataclasses
+import enum
+import signal
+from typing import Any, ClassVar
+
+__all__ = [
+    'argument_rows',
+    'as_text',
+    'how_it_ended',
+    'INTERRUPT_PATIENCE',
+    'NodeSpec',
+    'Role',
+    'System',
+    'TERMINATE_PATIENCE',
+]
+
+INTERRUPT_PATIENCE = 20.0
+"""How long a node that was sent SIGINT may take to save its work before SIGTERM [s]."""
+TERMINATE_PATIENCE = 10.0
+"""How long it has after SIGTERM before SIGKILL [s]."""
+
+
+class Role(enum.Enum):
+    """What the end of a node means to the others."""
+
+    MAIN = 'its end is the end of all, with its exit code'
+    NEEDED = 'if it ends first, that is a failure'
+    OPTIONAL = 'the others go on without it'
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeSpec:
+    """
+    One node: an ``executable`` of ``package``.
+
+    An executable of mher_ros is also the module of that name in ``mher_ros.ros``.
+    """
+
+    package: str
+    executable: str
+    name: str
+    role: Role
+    parameters: Mapping[str, bool | int | float | str] = dataclasses.field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    """What comes before ``--ros-args``."""
+
+
+@dataclasses.dataclass(frozen=True)
+class System(abc.ABC):
+    """
+    Nodes that belong together.
+
+    A subclass is a frozen dataclass whose fields, made by ``mher_ros.options.option``, are the
+    arguments people give as ``name:=value``. It is read by ``ros2 launch``, whose Python knows
+    ROS but need not know the libraries of this package: a module with a System imports none.
+    """
+
+    summary: ClassVar[str]
+
+    @abc.abstractmethod
+    def nodes(self) -> list[NodeSpec]:
+        """Return the nodes in the order in which they start."""
+
+
+def argument_rows(system: System) -> list[dict[str, Any]]:
+    """List name, default (as text), help and choices (or None) of every argument."""
+    return [
+        {
+            'name': field.name,
+            'default': as_text(getattr(system, field.name)),
+            'help': field.metadata['help'],
+            'choices': field.metadata['choices'],
+        }
+        for field in dataclasses.fields(system)
+    ]
+
+
+def how_it_ended(returncode: int) -> str:
+    """Say it; ``returncode`` is an exit code, or -n if signal n ended the process."""
+    if returncode >= 0:
+        return f'ended with exit code {returncode}'
+    return f'was ended by {signal.Signals(-returncode).name}'
+
+
+def as_text(value: bool | int | float | str) -> str:
+    """Return the value as people write it after ``:=``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

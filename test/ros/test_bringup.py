@@ -1,0 +1,235 @@
+"""Systems of nodes as they are described, and the commands that they become."""
+
+import importlib.util
+import json
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+
+import mher_ros
+from mher_ros.errors import MherError
+from mher_ros.learning.config import ALGORITHMS, PRESETS
+from mher_ros.options import OptionError
+from mher_ros.ros.bringup import share
+from mher_ros.ros.bringup.processes import command_line, node_environment, run_system
+from mher_ros.ros.bringup.system import argument_rows, NodeSpec, Role
+from mher_ros.ros.bringup.systems import make_system, SYSTEMS
+from mher_ros.tasks import TASKS
+import pytest
+
+ROOT = Path(mher_ros.__file__).parent.parent
+
+
+@pytest.fixture
+def nodes():
+    """Return a function that gives the nodes of train_sim by name."""
+
+    def find(**values):
+        return {node.name: node for node in make_system('train_sim', values).nodes()}
+
+    return find
+
+
+# The description
+
+
+def test_a_description_needs_the_standard_library_only():
+    # `ros2 launch` reads it with the system's Python, which has no torch, gymnasium or numpy.
+    code = (
+        f'import sys; sys.path.insert(0, {str(ROOT)!r})\n'
+        'import mher_ros.ros.bringup.launch_files\n'
+        'from mher_ros.ros.bringup.systems import SYSTEMS\n'
+        'print(*[len(system().nodes()) for system in SYSTEMS.values()])\n'
+    )
+    done = subprocess.run([sys.executable, '-I', '-S', '-c', code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ['2']
+
+
+def test_choices_are_those_of_the_learner():
+    rows = {row['name']: row['choices'] for row in argument_rows(make_system('train_sim', {}))}
+    assert rows['task'] == tuple(TASKS)
+    assert rows['algorithm'] == tuple(ALGORITHMS)
+    assert rows['preset'] == tuple(PRESETS)
+
+
+def test_arguments_of_train_sim():
+    rows = argument_rows(make_system('train_sim', {}))
+    assert {row['name']: row['default'] for row in rows} == {
+        'task': 'fetch_reach',
+        'algorithm': 'mher',
+        'preset': 'fast',
+        'seed': '0',
+        'steps': '0',
+        'out': '',
+        'resume': 'false',
+        'rviz': 'false',
+        'headless': 'true',
+    }
+
+
+@pytest.mark.parametrize('name', list(SYSTEMS))
+def test_every_system_has_a_launch_file_a_summary_and_one_main_node_at_most(name):
+    assert (ROOT / 'launch' / f'{name}.launch.py').exists()
+    system = make_system(name, {})
+    assert system.summary
+    assert all(row['help'] for row in argument_rows(system))
+    assert sum(node.role is Role.MAIN for node in system.nodes()) <= 1
+
+
+@pytest.mark.parametrize(
+    ('values', 'sentence'),
+    [
+        (
+            {'tsk': 'reacher'},
+            "unknown key 'tsk'; the keys are algorithm, headless, out, preset, resume, rviz, "
+            'seed, steps, task',
+        ),
+        ({'task': 'fetch'}, f"task takes one of {', '.join(TASKS)}; got 'fetch'"),
+        ({'seed': 'one'}, "seed takes a whole number, got 'one'"),
+        ({'seed': '-1'}, f'seed must be at least 0 and at most {2**63 - 1}, got -1'),
+        ({'rviz': 'yes'}, "rviz takes true or false, got 'yes'"),
+        ({'resume': 'true'}, 'to go on with a run, name its folder (out:=...)'),
+        ({'resume': True, 'out': '/'}, '/ holds no run: there is no config.json in it'),
+    ],
+)
+def test_values_that_make_no_sense_are_refused_before_anything_starts(values, sentence):
+    with pytest.raises(OptionError) as caught:
+        run_system('train_sim', values)
+    assert str(caught.value) == sentence
+
+
+def test_unknown_system_is_refused_with_those_there_are():
+    with pytest.raises(OptionError, match="unknown system 'fly'; there are train_sim"):
+        run_system('fly', {})
+
+
+# train_sim
+
+
+def test_the_arm_waits_for_the_learner_whose_end_is_the_end(nodes):
+    found = nodes(task='sawyer_reach', seed='3', steps='1000', out='runs/a')
+    assert {name: node.role for name, node in found.items()} == {
+        'sim_node': Role.NEEDED,
+        'train_node': Role.MAIN,
+    }
+    assert found['sim_node'].parameters == {
+        'task': 'sawyer_reach',
+        'stepping': 'lockstep',
+        'viewer': False,
+    }
+    assert found['train_node'].parameters == {
+        'task': 'sawyer_reach',
+        'algorithm': 'mher',
+        'preset': 'fast',
+        'seed': 3,
+        'steps': 1000,
+        'out': 'runs/a',
+        'resume': False,
+    }
+
+
+def test_a_window_of_mujoco_opens_only_when_asked_for(nodes):
+    assert nodes(headless='false')['sim_node'].parameters['viewer'] is True
+
+
+def test_rviz_opens_with_the_layout_for_training(nodes):
+    rviz = nodes(rviz='true')['rviz']
+    assert (rviz.package, rviz.executable, rviz.role) == ('rviz2', 'rviz2', Role.OPTIONAL)
+    flag, layout = rviz.arguments
+    assert flag == '-d'
+    assert Path(layout) == ROOT / 'config' / 'rviz' / 'train.rviz'
+
+
+def test_a_run_that_goes_on_goes_on_with_its_own_arm(nodes, tmp_path):
+    (tmp_path / 'config.json').write_text(json.dumps({'task_name': 'reacher'}))
+    found = nodes(resume='true', out=str(tmp_path))
+    assert found['sim_node'].parameters['task'] == 'reacher'
+    assert found['train_node'].parameters['resume'] is True
+
+
+@pytest.mark.parametrize('content', ['{"task_name": ', '[]', '{}'])
+def test_a_run_whose_choices_cannot_be_read_is_refused(nodes, tmp_path, content):
+    (tmp_path / 'config.json').write_text(content)
+    with pytest.raises(OptionError, match=r'config\.json'):
+        nodes(resume='true', out=str(tmp_path))
+
+
+# Where files are
+
+
+@pytest.mark.parametrize('installed', ['lib/python3/site-packages', 'local/lib/dist-packages'])
+def test_share_folder_is_that_of_the_prefix_the_code_is_installed_in(tmp_path, installed):
+    code = tmp_path / installed / 'mher_ros' / 'ros' / 'bringup' / 'share.py'
+    code.parent.mkdir(parents=True)
+    shutil.copy(share.__file__, code)
+    folder = tmp_path / 'share' / 'mher_ros'
+    folder.mkdir(parents=True)
+    (folder / 'package.xml').touch()
+    spec = importlib.util.spec_from_file_location('installed_share', code)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.share_folder() == folder
+
+
+# Commands
+
+
+ECHO = """
+import json, sys
+import rclpy
+from rclpy.node import Node
+rclpy.init(args=sys.argv)
+node = Node('unnamed', automatically_declare_parameters_from_overrides=True)
+values = {name: node.get_parameter(name).value for name in json.loads(sys.argv[1])}
+print(json.dumps([node.get_name(), values]))
+"""
+
+
+@pytest.mark.ros
+def test_ros_reads_name_and_parameters_with_their_types():
+    values = {
+        **{'whole': 7, 'number': 0.5, 'large': 2**63 - 1, 'yes': True, 'no': False},
+        **{'empty': '', 'digits': '1', 'truth': 'true', 'quote': "it's", 'spaces': ' a  b '},
+        **{'odd': '-x: [#] é "%" :=', 'path': '/tmp/a b/run'},
+    }
+    node = NodeSpec('mher_ros', 'echo', 'echo_node', Role.MAIN, values, (json.dumps([*values]),))
+    _, _, module, *rest = command_line(node)
+    assert module == 'mher_ros.ros.echo'
+    done = subprocess.run(
+        [sys.executable, '-c', ECHO, *rest],
+        capture_output=True,
+        text=True,
+        env=node_environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ['echo_node', values]
+
+
+def test_a_program_of_another_package_is_found_where_ros_installs_it(tmp_path, monkeypatch):
+    program = tmp_path / 'lib' / 'rviz2' / 'rviz2'
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'/elsewhere:{tmp_path}')
+    node = NodeSpec('rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', 'a.rviz'))
+    assert command_line(node) == [
+        *(str(program), '-d', 'a.rviz'),
+        *('--ros-args', '-r', '__node:=rviz'),
+    ]
+
+
+def test_a_program_that_is_not_installed_is_refused_before_anything_starts(monkeypatch):
+    monkeypatch.setenv('AMENT_PREFIX_PATH', '')
+    monkeypatch.setenv('PATH', '')
+    with pytest.raises(MherError, match='rviz2 was not found'):
+        run_system('train_sim', {'rviz': True})
+
+
+def test_nodes_stay_on_this_machine_unless_told_otherwise(monkeypatch):
+    key = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+    monkeypatch.delenv(key, raising=False)
+    assert node_environment()[key] == 'LOCALHOST'
+    monkeypatch.setenv(key, 'SUBNET')
+    assert node_environment()[key] == 'SUBNET'
+    assert node_environment()['PYTHONUNBUFFERED'] == '1'

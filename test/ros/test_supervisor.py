@@ -1,0 +1,400 @@
+"""Processes that belong together, run by the supervisor; small scripts stand in for nodes."""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+import re
+import select
+import signal
+import subprocess
+import sys
+
+from mher_ros.errors import MherError
+from mher_ros.ros.bringup.supervisor import Patience, Process, supervise
+from mher_ros.ros.bringup.system import Role
+import pytest
+
+MARK = 'MHER_TEST_MARK'
+
+DRIVER = """
+import json, sys
+from mher_ros.ros.bringup.supervisor import Patience, Process, supervise
+from mher_ros.ros.bringup.system import Role
+processes, patience = json.loads(sys.argv[1])
+processes = [Process(name, command, Role[role]) for name, command, role in processes]
+sys.exit(supervise(processes, patience=Patience(**patience)))
+"""
+
+# Says which signals arrive, and ends in good order on those named after the script.
+NODE = """
+import os, signal, sys
+ends_on = sys.argv[1].split(',')
+def handle(number, frame):
+    name = signal.Signals(number).name
+    print('got', name, flush=True)
+    if name in ends_on:
+        print('saved', flush=True)
+        sys.exit(int(sys.argv[2]))
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, handle)
+print('pid', os.getpid(), flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def node(ends_on='SIGINT,SIGTERM', code=0):
+    return [sys.executable, '-c', NODE, ends_on, str(code)]
+
+
+def script(text, *arguments):
+    return [sys.executable, '-uc', text, *arguments]
+
+
+class Supervised:
+    """The supervisor in a process of its own, as a person's shell would start it."""
+
+    def __init__(self, processes, patience, shell, environment, mark):
+        arguments = json.dumps([[[n, c, r.name] for n, c, r in processes], patience])
+        self.process = subprocess.Popen(
+            ['sh', '-c', shell, 'sh', sys.executable, '-c', DRIVER, arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, **environment, MARK: str(mark)},
+        )
+        self.mark = mark
+        self.pids = {}
+
+    def read_until(self, wanted):
+        """Return the lines up to the first that contains ``wanted``."""
+        lines = []
+        for line in self.process.stdout:
+            lines.append(line.rstrip('\n'))
+            if found := re.fullmatch(r'\[(\w+)\] +pid (\d+)\n', line):
+                self.pids[found[1]] = int(found[2])
+            if wanted in line:
+                return lines
+        pytest.fail(f'no {wanted!r} in {lines}: {self.process.stderr.read()}')
+
+    def wait_until_up(self, count):
+        while len(self.pids) < count:
+            self.read_until('pid ')
+
+    def end(self):
+        """Return the exit code and the lines that were still to come."""
+        out, error = self.process.communicate(timeout=60)
+        assert error == ''
+        wait_until_none_is_left(self.mark)
+        return self.process.returncode, out.splitlines()
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Return a function that starts (name, command, role) ...; nothing outlives the test."""
+    running = []
+
+    def start(*processes, shell='exec "$@"', environment=None, **patience):
+        running.append(Supervised(processes, patience, shell, environment or {}, tmp_path))
+        return running[-1]
+
+    yield start
+    for pid in marked(tmp_path):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for supervised in running:
+        supervised.process.communicate()
+
+
+def marked(mark):
+    """List the processes that were started with this mark, by whomever."""
+    found = []
+    for entry in Path('/proc').glob('[0-9]*'):
+        with contextlib.suppress(OSError):
+            if f'{MARK}={mark}'.encode() in (entry / 'environ').read_bytes().split(b'\0'):
+                found.append(int(entry.name))
+    return found
+
+
+def wait_until_none_is_left(mark):
+    """Fail unless all of them end soon, though nobody tells them to any more."""
+    for pid in marked(mark):
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(pid)
+            ready, _, _ = select.select([descriptor], [], [], 30.0)
+            os.close(descriptor)
+            assert ready, f'process {pid} is still there'
+
+
+# What is printed
+
+
+def test_each_line_follows_the_name_of_its_process(started):
+    talker = script("import sys; print('one'); print('', flush=True); sys.stderr.write('two')")
+    run = started(('talker', talker, Role.MAIN), ('sim', node(), Role.NEEDED))
+    code, lines = run.end()
+    assert code == 0
+    assert [line for line in lines if line.startswith('[talker]')] == [
+        '[talker] one',
+        '[talker]',
+        '[talker] two',
+    ]
+    assert all(line.startswith(('[talker] ', '[sim]    ')) for line in lines if ' ' in line)
+
+
+def test_a_line_is_printed_while_the_process_goes_on(started):
+    run = started(('main', node(), Role.MAIN))
+    run.read_until('[main] pid ')
+    run.process.send_signal(signal.SIGINT)
+    assert run.end()[0] == 0
+
+
+@pytest.mark.parametrize('encoding', ['utf-8', 'ascii'])
+def test_text_that_cannot_be_shown_stops_nothing(started, encoding):
+    talker = script(r"import sys; sys.stdout.buffer.write(b'\xff \xc3\xa9\n'); print('end')")
+    run = started(('main', talker, Role.MAIN), environment={'PYTHONIOENCODING': encoding})
+    code, lines = run.end()
+    assert code == 0
+    assert (
+        lines[0]
+        == {'utf-8': '[main] \N{REPLACEMENT CHARACTER} é', 'ascii': '[main] ? ?'}[encoding]
+    )
+    assert lines[1] == '[main] end'
+
+
+def test_lines_go_to_the_function_that_is_given():
+    lines = []
+    ending = Process('main', script("print('hello'); raise SystemExit(4)"), Role.MAIN)
+    assert supervise([ending], write=lambda *line: lines.append(line)) == 4
+    assert lines == [('main', 'hello'), ('mher', 'main ended with exit code 4')]
+
+
+def test_output_that_nobody_reads_stops_everything(started, tmp_path):
+    talker = script("import os; print('pid', os.getpid())\nwhile True: print('line')")
+    run = started(('main', talker, Role.MAIN), ('sim', node(), Role.NEEDED))
+    run.wait_until_up(2)
+    run.process.stdout.close()
+    run.process.wait(timeout=60)
+    assert 'BrokenPipeError' in run.process.stderr.read()
+    wait_until_none_is_left(tmp_path)
+
+
+# When one ends
+
+
+@pytest.mark.parametrize('code', [0, 3])
+def test_the_end_of_the_main_process_is_the_end_of_all_with_its_code(started, code):
+    run = started(
+        ('sim', node(code=7), Role.NEEDED),
+        ('main', script(f'raise SystemExit({code})'), Role.MAIN),
+    )
+    ended_with, lines = run.end()
+    assert ended_with == code
+    told = [line for line in lines if line.startswith('[mher]')]
+    assert told == ([f'[mher] main ended with exit code {code}; stopping sim'] if code else [])
+
+
+def test_a_main_process_that_a_signal_ended_gives_128_and_its_number(started):
+    dying = script('import os, signal; os.kill(os.getpid(), signal.SIGSEGV)')
+    run = started(('main', dying, Role.MAIN))
+    code, lines = run.end()
+    assert code == 128 + signal.SIGSEGV
+    assert lines == ['[mher] main was ended by SIGSEGV']
+
+
+@pytest.mark.parametrize(
+    ('ending', 'sentence'),
+    [
+        ('raise SystemExit(0)', 'sim ended with exit code 0'),
+        ('raise SystemExit(3)', 'sim ended with exit code 3'),
+        ('import os; os.kill(os.getpid(), 9)', 'sim was ended by SIGKILL'),
+    ],
+)
+def test_a_needed_process_that_ends_first_is_a_failure_and_stops_the_others(
+    started, tmp_path, ending, sentence
+):
+    gate = tmp_path / 'gate'
+    os.mkfifo(gate)
+    run = started(
+        ('main', node(), Role.MAIN),
+        ('sim', script(f'import sys; open(sys.argv[1]).read(); {ending}', str(gate)), Role.NEEDED),
+        ('window', node(), Role.OPTIONAL),
+    )
+    run.wait_until_up(2)
+    gate.write_text('')
+    code, lines = run.end()
+    assert code == 1
+    assert lines[0] == f'[mher]   {sentence}, but is needed; stopping main and window'
+    assert sorted(lines[1:]) == [
+        '[main]   got SIGINT',
+        '[main]   saved',
+        '[window] got SIGINT',
+        '[window] saved',
+    ]
+
+
+def test_without_an_optional_process_the_others_go_on(started):
+    run = started(
+        ('main', node(), Role.MAIN),
+        ('window', script('raise SystemExit(5)'), Role.OPTIONAL),
+    )
+    run.read_until('[mher]   window ended with exit code 5')
+    run.wait_until_up(1)
+    run.process.send_signal(signal.SIGINT)
+    assert run.end()[0] == 0
+
+
+def test_what_a_process_leaves_behind_is_killed(started):
+    leaving = script(
+        'import subprocess, sys\n'
+        'subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])\n'
+    )
+    run = started(('main', leaving, Role.MAIN))
+    assert run.end()[0] == 0
+
+
+def test_a_command_that_cannot_be_started_stops_those_that_were(tmp_path):
+    processes = [
+        Process('sim', node('none'), Role.NEEDED),
+        Process('main', [str(tmp_path / 'missing')], Role.MAIN),
+    ]
+    with pytest.raises(MherError, match=r'cannot start .*missing: No such file'):
+        supervise(processes, {**os.environ, MARK: str(tmp_path)})
+    wait_until_none_is_left(tmp_path)
+
+
+# Signals
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize('code', [0, 6])
+def test_a_signal_stops_the_main_process_then_the_others_and_gives_its_code(started, number, code):
+    run = started(('sim', node(), Role.NEEDED), ('main', node(code=code), Role.MAIN))
+    run.wait_until_up(2)
+    run.process.send_signal(number)
+    ended_with, lines = run.end()
+    assert ended_with == code
+    assert lines == [
+        f'[mher] {number.name}: stopping main',
+        '[main] got SIGINT',
+        '[main] saved',
+        *(['[mher] main ended with exit code 6; stopping sim'] if code else []),
+        '[sim]  got SIGINT',
+        '[sim]  saved',
+    ]
+
+
+def test_a_signal_to_the_whole_terminal_reaches_each_process_once(started):
+    run = started(('sim', node(), Role.NEEDED), ('main', node(), Role.MAIN))
+    run.wait_until_up(2)
+    os.killpg(run.process.pid, signal.SIGINT)
+    code, lines = run.end()
+    assert code == 0
+    assert [line for line in lines if 'got' in line] == ['[main] got SIGINT', '[sim]  got SIGINT']
+
+
+def test_a_signal_that_comes_twice_at_once_is_one_wish(started):
+    run = started(('main', node('SIGTERM'), Role.MAIN), echo=600.0)
+    run.wait_until_up(1)
+    run.process.send_signal(signal.SIGINT)
+    run.read_until('got SIGINT')
+    run.process.send_signal(signal.SIGINT)
+    run.process.send_signal(signal.SIGTERM)
+    os.kill(run.pids['main'], signal.SIGTERM)
+    code, lines = run.end()
+    assert (code, lines) == (0, ['[main] got SIGTERM', '[main] saved'])
+
+
+def test_asking_again_is_firmer(started):
+    run = started(
+        ('main', node('none'), Role.MAIN),
+        ('sim', node(), Role.NEEDED),
+        interrupt=600.0,
+        terminate=600.0,
+        echo=0.0,
+    )
+    run.wait_until_up(2)
+    run.process.send_signal(signal.SIGINT)
+    run.read_until('[main] got SIGINT')
+    run.process.send_signal(signal.SIGINT)
+    lines = run.read_until('[main] got SIGTERM')
+    assert lines[0] == '[mher] SIGINT again: firmer'
+    run.process.send_signal(signal.SIGINT)
+    assert run.end()[0] == 128 + signal.SIGKILL
+
+
+def test_a_signal_while_processes_start_stops_them_all(started):
+    # The first process to start sends it, so the others have hardly begun.
+    early = script('import os, signal; os.kill(os.getppid(), signal.SIGINT); signal.pause()')
+    late = [(f'window{i}', node(), Role.OPTIONAL) for i in range(3)]
+    run = started(('sim', early, Role.NEEDED), *late, ('main', node(), Role.MAIN))
+    run.read_until('SIGINT: stopping main')
+    # In good order, or as Python ends what it has not begun yet.
+    assert run.end()[0] in (0, 1, 128 + signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ('ends_on', 'code', 'heard'),
+    [
+        ('SIGTERM', 0, ['SIGINT']),
+        ('none', 128 + signal.SIGKILL, ['SIGINT', 'SIGTERM']),
+    ],
+)
+def test_a_process_that_does_not_end_is_sent_firmer_signals(started, ends_on, code, heard):
+    run = started(('main', node(ends_on), Role.MAIN), interrupt=0.1, terminate=0.1)
+    run.wait_until_up(1)
+    run.process.send_signal(signal.SIGINT)
+    ended_with, lines = run.end()
+    assert ended_with == code
+    told = [line for line in lines if 'in spite of' in line]
+    assert told == [f'[mher] main goes on in spite of {name}' for name in heard]
+
+
+def test_nohup_is_respected(started):
+    run = started(('main', node(), Role.MAIN), shell='trap "" HUP; exec "$@"')
+    run.wait_until_up(1)
+    run.process.send_signal(signal.SIGHUP)
+    run.process.send_signal(signal.SIGINT)
+    code, lines = run.end()
+    assert (code, lines[0]) == (0, '[mher] SIGINT: stopping main')
+
+
+def test_handlers_are_as_before_afterwards():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    supervise([Process('main', script(''), Role.MAIN)], patience=Patience())
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+# When the supervisor itself is killed
+
+
+def test_processes_of_a_killed_supervisor_are_stopped(started, tmp_path):
+    saving = script(
+        'import os, pathlib, signal, sys\n'
+        'def save(number, frame):\n'
+        '    pathlib.Path(sys.argv[1]).write_text("checkpoint")\n'
+        '    sys.exit()\n'
+        'signal.signal(signal.SIGINT, save)\n'
+        'print("pid", os.getpid())\n'
+        'while True: signal.pause()\n',
+        str(tmp_path / 'saved'),
+    )
+    stubborn = script(
+        'import os, signal\n'
+        'for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n'
+        '    signal.signal(number, signal.SIG_IGN)\n'
+        'print("pid", os.getpid())\n'
+        'while True: signal.pause()\n'
+    )
+    run = started(
+        ('main', saving, Role.MAIN),
+        ('sim', stubborn, Role.NEEDED),
+        interrupt=2.0,
+        terminate=0.1,
+    )
+    run.wait_until_up(2)
+    run.process.kill()
+    wait_until_none_is_left(tmp_path)
+    assert (tmp_path / 'saved').read_text() == 'checkpoint'
