@@ -1,0 +1,131 @@
+"""What RViz draws without TF: the arm, the goal, the workspace and the way of the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+import itertools
+from typing import Any
+
+from geometry_msgs.msg import Point
+from mher_ros.interface import TaskInterface
+from mher_ros.simulation.shapes import Shape, Shapes
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from visualization_msgs.msg import Marker, MarkerArray
+
+__all__ = ['RobotMarkers', 'training_markers']
+
+TYPES = {
+    'box': Marker.CUBE,
+    'cylinder': Marker.CYLINDER,
+    'mesh': Marker.MESH_RESOURCE,
+    'sphere': Marker.SPHERE,
+}
+LINE_WIDTH = 0.01
+"""Of the longest side of the workspace."""
+GOAL_COLOUR, GOAL_CENTRE_COLOUR = (0.1, 0.8, 0.2, 0.3), (0.9, 0.1, 0.1, 1.0)
+WORKSPACE_COLOUR, TRAIL_COLOUR = (0.6, 0.6, 0.6, 0.6), (1.0, 0.6, 0.0, 0.9)
+
+
+class RobotMarkers:
+    """The shapes of one arm; made once, since only their poses change."""
+
+    def __init__(self, shapes: Shapes, frame: str) -> None:
+        self._shapes = shapes
+        self._array = MarkerArray(
+            markers=[_shape_marker(frame, index, shape) for index, shape in enumerate(shapes)]
+        )
+        self._poses = [(m.pose.position, m.pose.orientation) for m in self._array.markers]
+
+    def at(self, data: mujoco.MjData, stamp: Any = None) -> MarkerArray:
+        """
+        Return the arm as ``data`` has it, under a ``builtin_interfaces/Time`` or under none.
+
+        The message is the same one each time: publish it before asking again.
+        """
+        positions, orientations = self._shapes.poses(data)
+        for (place, turn), position, orientation in zip(
+            self._poses, positions.tolist(), orientations.tolist(), strict=True
+        ):
+            place.x, place.y, place.z = position
+            turn.w, turn.x, turn.y, turn.z = orientation
+        if stamp is not None:
+            for marker in self._array.markers:
+                marker.header.stamp = stamp
+        return self._array
+
+
+def training_markers(
+    interface: TaskInterface, goal: ArrayLike, trail: Sequence[ArrayLike], stamp: Any = None
+) -> MarkerArray:
+    """
+    Show a goal (m,), the box that goals are drawn from, and a trail of tool positions.
+
+    The goal's ball has the size of success. Goals of two entries lie at height zero.
+    """
+    low, high = np.array(interface.goal_low), np.array(interface.goal_high)
+    width = LINE_WIDTH * float(np.max(high - low))
+    (centre,) = _points([goal])
+    markers = [
+        _ball(interface.frame, 0, centre, interface.success_threshold, GOAL_COLOUR),
+        _ball(interface.frame, 1, centre, interface.success_threshold / 5, GOAL_CENTRE_COLOUR),
+        _lines(interface.frame, 'workspace', Marker.LINE_LIST, width / 2, WORKSPACE_COLOUR),
+        _lines(interface.frame, 'trail', Marker.LINE_STRIP, width, TRAIL_COLOUR),
+    ]
+    markers[2].points = _points(_edges(low, high))
+    if len(trail) > 1:
+        markers[3].points = _points(trail)
+    else:
+        markers[3].action = Marker.DELETE
+    if stamp is not None:
+        for marker in markers:
+            marker.header.stamp = stamp
+    return MarkerArray(markers=markers)
+
+
+def _shape_marker(frame: str, index: int, shape: Shape) -> Marker:
+    marker = _marker(frame, 'robot', index, TYPES[shape.kind], shape.rgba)
+    marker.scale.x, marker.scale.y, marker.scale.z = shape.size
+    if shape.mesh is not None:
+        marker.mesh_resource = shape.mesh.as_uri()
+    return marker
+
+
+def _ball(frame: str, index: int, centre: Point, radius: float, rgba: Sequence[float]) -> Marker:
+    marker = _marker(frame, 'goal', index, Marker.SPHERE, rgba)
+    marker.pose.position = centre
+    marker.scale.x = marker.scale.y = marker.scale.z = 2.0 * radius
+    return marker
+
+
+def _lines(frame: str, name: str, kind: int, width: float, rgba: Sequence[float]) -> Marker:
+    marker = _marker(frame, name, 0, kind, rgba)
+    marker.scale.x = width
+    return marker
+
+
+def _marker(frame: str, namespace: str, index: int, kind: int, rgba: Sequence[float]) -> Marker:
+    marker = Marker(ns=namespace, id=index, type=kind, action=Marker.ADD)
+    marker.header.frame_id = frame
+    marker.color.r, marker.color.g, marker.color.b, marker.color.a = rgba
+    return marker
+
+
+def _edges(low: NDArray[np.float64], high: NDArray[np.float64]) -> Iterable[NDArray[np.float64]]:
+    """Yield the ends of each edge of a box, one pair after the other."""
+    for axis in range(low.size):
+        others = [(low[k], high[k]) if k != axis else (0.0,) for k in range(low.size)]
+        for corner in itertools.product(*others):
+            for end in (low, high):
+                point = np.array(corner)
+                point[axis] = end[axis]
+                yield point
+
+
+def _points(positions: Iterable[ArrayLike]) -> list[Point]:
+    points = []
+    for position in positions:
+        x, y, z = (*np.asarray(position, np.float64).tolist(), 0.0)[:3]
+        points.append(Point(x=x, y=y, z=z))
+    return points

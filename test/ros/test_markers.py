@@ -1,0 +1,233 @@
+"""What RViz is sent, received over DDS with RViz's own quality of service."""
+
+from pathlib import Path
+import subprocess
+import sys
+import time
+from urllib.parse import unquote, urlparse
+
+from builtin_interfaces.msg import Time
+from mher_ros.ros.markers import RobotMarkers, training_markers
+from mher_ros.simulation.joint_plant import JointPlant
+from mher_ros.simulation.point_scene import point_scene
+from mher_ros.simulation.shapes import visible_shapes
+from mher_ros.tasks import make
+import mujoco
+import numpy as np
+import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from visualization_msgs.msg import Marker, MarkerArray
+
+DOMAIN = 71
+PATIENCE = 30.0
+RVIZ_QOS = QoSProfile(
+    depth=5, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE
+)
+TASKS = ('fetch_reach', 'sawyer_reach', 'reacher', 'point2d_four_room')
+
+SENDER = """
+import sys, threading
+from mher_ros.ros.markers import RobotMarkers, training_markers
+from mher_ros.simulation.joint_plant import JointPlant
+from mher_ros.simulation.shapes import visible_shapes
+from mher_ros.tasks import make
+import rclpy
+from visualization_msgs.msg import MarkerArray
+
+rclpy.init(domain_id=int(sys.argv[1]))
+node = rclpy.create_node('sender')
+robot = node.create_publisher(MarkerArray, 'robot_markers', 5)
+training = node.create_publisher(MarkerArray, 'train_node/markers', 5)
+plant, task = JointPlant('fetch_reach'), make('fetch_reach')
+task.reset(seed=0)
+markers = RobotMarkers(visible_shapes(plant.model, plant.joint_names), plant.frame)
+done, trail = threading.Event(), []
+threading.Thread(target=lambda: (sys.stdin.read(), done.set()), daemon=True).start()
+while not done.wait(0.02):
+    plant.advance(None)
+    trail.append(plant.tool_pose()[0])
+    robot.publish(markers.at(plant.data, node.get_clock().now().to_msg()))
+    training.publish(training_markers(task.interface, task.goal, trail))
+"""
+
+
+@pytest.fixture(autouse=True, scope='module')
+def cache(tmp_path_factory):
+    """Keep meshes out of the user's cache, here and in the sender."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('XDG_CACHE_HOME', str(tmp_path_factory.mktemp('cache')))
+        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        yield
+
+
+def robot_of(task):
+    """Return (model, shapes, frame) of a task."""
+    env = make(task)
+    model = getattr(env, 'model', None) or point_scene(env)
+    return model, visible_shapes(model, env.joint_names), env.interface.frame
+
+
+def data_of(model, seed=0):
+    data, rng = mujoco.MjData(model), np.random.default_rng(seed)
+    mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv), 0.3)
+    mujoco.mj_kinematics(model, data)
+    return data
+
+
+def vector(part):
+    return np.array([part.x, part.y, part.z])
+
+
+def assert_rviz_takes(array, frame):
+    """Check what RViz refuses or warns about."""
+    keys = [(marker.ns, marker.id) for marker in array.markers]
+    assert keys and len(set(keys)) == len(keys)
+    for marker in array.markers:
+        assert marker.header.frame_id == frame
+        assert (marker.lifetime.sec, marker.lifetime.nanosec) == (0, 0)
+        turn = marker.pose.orientation
+        length = np.linalg.norm((turn.w, turn.x, turn.y, turn.z))
+        assert length == pytest.approx(1.0, abs=1e-6)
+        assert np.isfinite(vector(marker.pose.position)).all()
+        if marker.action == Marker.DELETE:
+            continue
+        assert marker.action == Marker.ADD
+        assert 0.0 < marker.color.a <= 1.0
+        if marker.type in (Marker.LINE_LIST, Marker.LINE_STRIP):
+            assert marker.scale.x > 0.0 and len(marker.points) > 1
+            assert marker.type != Marker.LINE_LIST or len(marker.points) % 2 == 0
+        else:
+            assert (vector(marker.scale) > 0.0).all()
+        if marker.type == Marker.MESH_RESOURCE:
+            address = urlparse(marker.mesh_resource)
+            assert address.scheme == 'file' and Path(unquote(address.path)).is_file()
+            assert not marker.mesh_use_embedded_materials
+
+
+@pytest.mark.ros
+def test_rviz_receives_arm_and_training_from_another_process():
+    sender = subprocess.Popen([sys.executable, '-c', SENDER, str(DOMAIN)], stdin=subprocess.PIPE)
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=DOMAIN)
+    node = rclpy.create_node('rviz', context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    received = {}
+    try:
+        for topic in ('robot_markers', 'train_node/markers'):
+            node.create_subscription(
+                MarkerArray,
+                topic,
+                lambda message, topic=topic: received.setdefault(topic, []).append(message),
+                RVIZ_QOS,
+            )
+        deadline = time.monotonic() + PATIENCE
+        while len(received) < 2 or min(map(len, received.values())) < 5:
+            assert time.monotonic() < deadline and sender.poll() is None, sorted(received)
+            executor.spin_once(timeout_sec=0.1)
+        # Read while the sender lives: where there is no cache its mesh files go with it.
+        for messages in received.values():
+            for message in messages:
+                assert_rviz_takes(message, 'world')
+    finally:
+        sender.stdin.close()
+        sender.wait(timeout=PATIENCE)
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+    robot = received['robot_markers'][-1].markers
+    assert {marker.ns for marker in robot} == {'robot'}
+    assert sum(marker.type == Marker.MESH_RESOURCE for marker in robot) > 10
+    assert robot[0].header.stamp.sec > 0
+    training = received['train_node/markers'][-1].markers
+    assert {marker.ns for marker in training} == {'goal', 'trail', 'workspace'}
+
+
+@pytest.mark.parametrize('task', TASKS)
+def test_markers_are_the_shapes_where_they_are(task):
+    model, shapes, frame = robot_of(task)
+    markers = RobotMarkers(shapes, frame)
+    for seed in (0, 1):
+        data = data_of(model, seed)
+        array = markers.at(data)
+        assert_rviz_takes(array, frame)
+        positions, orientations = shapes.poses(data)
+        for index, (shape, marker) in enumerate(zip(shapes, array.markers, strict=True)):
+            turn = marker.pose.orientation
+            np.testing.assert_array_equal(vector(marker.pose.position), positions[index])
+            np.testing.assert_array_equal((turn.w, turn.x, turn.y, turn.z), orientations[index])
+            np.testing.assert_array_equal(vector(marker.scale), shape.size)
+            colour = marker.color
+            np.testing.assert_allclose(
+                (colour.r, colour.g, colour.b, colour.a), shape.rgba, atol=1e-6
+            )
+            assert (marker.mesh_resource == '') == (shape.mesh is None)
+
+
+def test_an_arms_markers_follow_its_joints_and_carry_the_stamp():
+    plant = JointPlant('fetch_reach')
+    shapes = visible_shapes(plant.model, plant.joint_names)
+    markers = RobotMarkers(shapes, plant.frame)
+    hand = [shape.name for shape in shapes].index('gripper_link')
+
+    def place():
+        return vector(markers.at(plant.data, Time(sec=7)).markers[hand].pose.position)
+
+    before, tool = place(), plant.tool_pose()[0]
+    command = plant.joint_state()[0][6:13]
+    command[0] += 0.3
+    for _ in range(100):
+        plant.advance(command)
+    moved = np.linalg.norm(place() - before)
+    assert moved > 0.1
+    assert moved == pytest.approx(np.linalg.norm(plant.tool_pose()[0] - tool), rel=0.2)
+    assert {marker.header.stamp.sec for marker in markers.at(plant.data).markers} == {7}
+
+
+@pytest.mark.parametrize('task', TASKS)
+def test_training_shows_the_goal_its_box_and_the_tools_way(task):
+    env = make(task)
+    env.reset(seed=0)
+    interface, size = env.interface, env.goal.size
+    way = [env.goal + 0.01 * step for step in range(30)]
+    array = training_markers(interface, env.goal, way, Time(sec=3))
+    assert_rviz_takes(array, interface.frame)
+    goal, centre, workspace, trail = array.markers
+    padded = np.zeros((len(way) + 1, 3))
+    padded[:, :size] = [*way, env.goal]
+    for ball in (goal, centre):
+        np.testing.assert_array_equal(vector(ball.pose.position), padded[-1])
+    np.testing.assert_allclose(vector(goal.scale), 2 * interface.success_threshold)
+    assert centre.scale.x < goal.scale.x
+    np.testing.assert_array_equal([vector(point) for point in trail.points], padded[:-1])
+    corners = np.array([vector(point) for point in workspace.points])
+    assert len(corners) == 2 * {2: 4, 3: 12}[size]
+    assert len({tuple(corner) for corner in corners}) == 2**size
+    np.testing.assert_array_equal(corners.min(0)[:size], interface.goal_low)
+    np.testing.assert_array_equal(corners.max(0)[:size], interface.goal_high)
+    for first, second in corners.reshape(-1, 2, 3):
+        assert np.count_nonzero(first != second) == 1  # an edge, not a diagonal
+    assert {marker.header.stamp.sec for marker in array.markers} == {3}
+
+
+def test_trail_of_the_last_episode_is_taken_away_when_a_new_one_begins():
+    env = make('fetch_reach')
+    env.reset(seed=0)
+    for trail in ([], [env.goal]):
+        array = training_markers(env.interface, env.goal, trail)
+        assert_rviz_takes(array, 'world')
+        (gone,) = [marker for marker in array.markers if marker.ns == 'trail']
+        assert gone.action == Marker.DELETE
+
+
+def test_moving_the_markers_costs_little():
+    model, shapes, frame = robot_of('fetch_reach')
+    markers, data = RobotMarkers(shapes, frame), data_of(model)
+    times = []
+    for _ in range(50):
+        start = time.perf_counter()
+        markers.at(data)
+        times.append(time.perf_counter() - start)
+    assert sorted(times)[len(times) // 2] < 1e-3
