@@ -29,18 +29,15 @@ sys.exit(supervise(processes, patience=Patience(**patience)))
 # Says which signals arrive, and ends in good order on those named after the script.
 NODE = """
 import os, signal, sys
-ends_on = sys.argv[1].split(',')
-def handle(number, frame):
-    name = signal.Signals(number).name
-    print('got', name, flush=True)
-    if name in ends_on:
-        print('saved', flush=True)
-        sys.exit(int(sys.argv[2]))
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, handle)
+signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 print('pid', os.getpid(), flush=True)
 while True:
-    signal.pause()
+    name = signal.Signals(signal.sigwait(signals)).name
+    print('got', name, flush=True)
+    if name in sys.argv[1].split(','):
+        print('saved', flush=True)
+        sys.exit(int(sys.argv[2]))
 """
 
 
@@ -373,12 +370,10 @@ def test_handlers_are_as_before_afterwards():
 def test_processes_of_a_killed_supervisor_are_stopped(started, tmp_path):
     saving = script(
         'import os, pathlib, signal, sys\n'
-        'def save(number, frame):\n'
-        '    pathlib.Path(sys.argv[1]).write_text("checkpoint")\n'
-        '    sys.exit()\n'
-        'signal.signal(signal.SIGINT, save)\n'
+        'signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n'
         'print("pid", os.getpid())\n'
-        'while True: signal.pause()\n',
+        'signal.sigwait({signal.SIGINT})\n'
+        'pathlib.Path(sys.argv[1]).write_text("checkpoint")\n',
         str(tmp_path / 'saved'),
     )
     stubborn = script(
