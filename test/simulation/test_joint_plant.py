@@ -45,6 +45,14 @@ def test_joints_are_the_tasks_and_commands_the_seven_of_the_arm(plant, task):
     assert plant.model.nmocap == plant.model.neq == 0
 
 
+def test_bodies_that_are_lighter_on_the_robot_are_lighter_here(plant, task):
+    model = make(task).model
+    for name, mass in ARMS[task].masses.items():
+        body, heavy = plant.model.body(name), model.body(name)
+        assert body.mass == pytest.approx(mass)
+        np.testing.assert_allclose(body.inertia, heavy.inertia * mass / heavy.mass)
+
+
 def test_it_starts_where_the_task_does_at_rest(plant, task):
     env = make(task)
     env.reset(seed=0)
@@ -76,6 +84,8 @@ def test_it_holds_still_under_gravity(plant):
     for _ in range(round(10.0 / plant.period)):
         plant.advance(None)
     np.testing.assert_allclose(plant.joint_state()[0], start, atol=1e-9)
+    # The weight counts towards the drives' limits.
+    np.testing.assert_allclose(plant.data.qfrc_actuator, plant.data.qfrc_bias, atol=1e-6)
 
 
 def test_joints_that_are_not_the_arms_never_move(plant, task):
@@ -112,13 +122,22 @@ def test_force_stays_within_its_limit_even_when_the_arm_is_stuck(plant, task):
 
 
 def test_set_point_within_the_ranges_is_reached_and_kept(plant, task):
-    for command in moves(plant, task):
-        for _ in range(400):
+    for command in moves(plant, task, count=4):
+        for _ in range(300):
             plant.advance(command)
         np.testing.assert_allclose(arm_positions(plant), command, atol=1e-4)
         for _ in range(20):
             plant.advance(None)
         np.testing.assert_allclose(arm_positions(plant), command, atol=1e-4)
+
+
+def test_it_brakes_in_time(plant, task):
+    for command in moves(plant, task, count=5):
+        plant.reset()
+        way = np.sign(command - arm_positions(plant))
+        for _ in range(200):
+            plant.advance(command)
+            assert np.all(way * (arm_positions(plant) - command) < 5e-3)
 
 
 def test_last_set_point_stays_in_force_without_a_new_one(task):
