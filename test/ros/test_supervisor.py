@@ -18,10 +18,11 @@ import pytest
 MARK = 'MHER_TEST_MARK'
 
 DRIVER = """
-import json, sys
+import json, signal, sys
 from mher_ros.ros.bringup.supervisor import Patience, Process, supervise
 from mher_ros.ros.bringup.system import Role
-processes, patience = json.loads(sys.argv[1])
+processes, patience, hangup = json.loads(sys.argv[1])
+signal.signal(signal.SIGHUP, getattr(signal, hangup))
 processes = [Process(name, command, Role[role]) for name, command, role in processes]
 sys.exit(supervise(processes, patience=Patience(**patience)))
 """
@@ -52,10 +53,10 @@ def script(text, *arguments):
 class Supervised:
     """The supervisor in a process of its own, as a person's shell would start it."""
 
-    def __init__(self, processes, patience, shell, environment, mark):
-        arguments = json.dumps([[[n, c, r.name] for n, c, r in processes], patience])
+    def __init__(self, processes, patience, hangup, environment, mark):
+        arguments = json.dumps([[[n, c, r.name] for n, c, r in processes], patience, hangup])
         self.process = subprocess.Popen(
-            ['sh', '-c', shell, 'sh', sys.executable, '-c', DRIVER, arguments],
+            [sys.executable, '-c', DRIVER, arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -93,8 +94,8 @@ def started(tmp_path):
     """Return a function that starts (name, command, role) ...; nothing outlives the test."""
     running = []
 
-    def start(*processes, shell='exec "$@"', environment=None, **patience):
-        running.append(Supervised(processes, patience, shell, environment or {}, tmp_path))
+    def start(*processes, hangup='SIG_DFL', environment=None, **patience):
+        running.append(Supervised(processes, patience, hangup, environment or {}, tmp_path))
         return running[-1]
 
     yield start
@@ -350,7 +351,7 @@ def test_a_process_that_does_not_end_is_sent_firmer_signals(started, ends_on, co
 
 
 def test_nohup_is_respected(started):
-    run = started(('main', node(), Role.MAIN), shell='trap "" HUP; exec "$@"')
+    run = started(('main', node(), Role.MAIN), hangup='SIG_IGN')
     run.wait_until_up(1)
     run.process.send_signal(signal.SIGHUP)
     run.process.send_signal(signal.SIGINT)
