@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 PLENTY = 1000.0
+STL = np.dtype([('normal', '<f4', 3), ('vertices', '<f4', (3, 3)), ('attribute', '<u2')])
 
 
 def read_back(urdf):
@@ -166,13 +167,22 @@ def test_visuals_read_back_stand_where_the_models_geoms_do(shown):
     ours, theirs = random_pose(
         model, read, joints_of(model, joint_names), np.random.default_rng(1)
     )
-    positions, _ = shapes.poses(ours)
-    for shape, position in zip(shapes, positions, strict=True):
-        link = read.body(link_name(model, shape.body))
-        mine = range(link.geomadr[0], link.geomadr[0] + link.geomnum[0])
-        # A mesh is centred anew as it is read; its centre was already where the geom's is.
-        distances = [np.linalg.norm(theirs.geom_xpos[geom] - position) for geom in mine]
-        assert min(distances) < 1e-5
+    for geom, (shape, *pose) in enumerate(zip(shapes, *shapes.poses(ours), strict=True)):
+        assert read.body(read.geom_bodyid[geom]).name == link_name(model, shape.body)
+        rotation = np.empty(9)
+        mujoco.mju_quat2Mat(rotation, pose[1])
+        if shape.kind != 'mesh':
+            np.testing.assert_allclose(theirs.geom_xpos[geom], pose[0], atol=1e-9)
+            np.testing.assert_allclose(theirs.geom_xmat[geom], rotation, atol=1e-9)
+            continue
+        # A mesh gets a frame anew as it is read, so what it fills is compared.
+        mesh = read.geom_dataid[geom]
+        vertices = read.mesh_vert[read.mesh_vertadr[mesh] :][: read.mesh_vertnum[mesh]]
+        there = vertices @ theirs.geom_xmat[geom].reshape(3, 3).T + theirs.geom_xpos[geom]
+        facets = np.frombuffer(shape.mesh.read_bytes(), STL, offset=84)
+        here = facets['vertices'].reshape(-1, 3) @ rotation.reshape(3, 3).T + pose[0]
+        np.testing.assert_allclose(there.min(0), here.min(0), atol=1e-5)
+        np.testing.assert_allclose(there.max(0), here.max(0), atol=1e-5)
 
 
 def test_limits_that_the_maker_tells_are_in_it():
