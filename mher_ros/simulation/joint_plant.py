@@ -27,7 +27,8 @@ PERIOD = 0.01
 """Time between two joint states, as real arms publish them [s]."""
 TIMESTEP = 0.002
 ARMATURE, DAMPING = 0.1, 1.0
-"""Stand-ins for rotor inertia [kg m^2] and friction [N m s/rad], which no maker tells."""
+"""Stand-ins for rotor inertia [kg m^2], which no maker tells, and for friction [N m s/rad], of
+which Fetch's file has 1 to 5."""
 POSITION_GAIN = 10.0
 """Speed asked for per rad of error [1/s]."""
 VELOCITY_GAIN = 360.0
