@@ -26,10 +26,12 @@ class ToolKinematics:
         if site is not None:
             self._id = model.site(site).id
             self._position = self._data.site_xpos[self._id]
+            self._rotation = self._data.site_xmat[self._id]
             self._fill_jacobian = mujoco.mj_jacSite
         else:
             self._id = model.body(body).id
             self._position = self._data.xpos[self._id]
+            self._rotation = self._data.xmat[self._id]
             self._fill_jacobian = mujoco.mj_jacBody
 
     def position(self, joint_positions: ArrayLike) -> NDArray[np.float64]:
@@ -37,6 +39,12 @@ class ToolKinematics:
         self._data.qpos[:] = _vector('joint positions', joint_positions, self._model.nq)
         mujoco.mj_kinematics(self._model, self._data)
         return self._position.copy()
+
+    def pose(self, joint_positions: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the tool's position [m] and orientation (w, x, y, z) in the world frame."""
+        position, orientation = self.position(joint_positions), np.empty(4)
+        mujoco.mju_mat2Quat(orientation, self._rotation)
+        return position, orientation
 
     def position_and_velocity(
         self, joint_positions: ArrayLike, joint_velocities: ArrayLike

@@ -44,6 +44,7 @@ class FetchReach(MujocoTask):
         self._home = settled.site('robot0:grip').xpos.copy()
         self._gripper = model.body('robot0:gripper_link').id
         self._fingers = [model.joint(name).qposadr[0] for name in FINGERS]
+        self._held: NDArray[np.float64] | None = None
         self._kinematics = ToolKinematics(model, site='robot0:grip')
         super().__init__(options, render_mode)
 
@@ -66,9 +67,23 @@ class FetchReach(MujocoTask):
     def _draw_goal(self, rng: np.random.Generator) -> NDArray[np.float64]:
         return self._home + rng.uniform(-GOAL_RANGE, GOAL_RANGE, 3)
 
+    def _reset_state(self, rng: np.random.Generator) -> None:
+        super()._reset_state(rng)
+        self._held = None
+
     def _advance(self, action: NDArray[np.float32]) -> None:
+        self._held = None
+        self._lead_gripper_to(self.data.xpos[self._gripper] + action[:3] * TARGET_STEP)
+
+    def hold(self) -> None:
+        """Stay in place for a control period; under an action of zero the arm sags."""
+        if self._held is None:
+            self._held = self.data.xpos[self._gripper].copy()
+        self._lead_gripper_to(self._held)
+
+    def _lead_gripper_to(self, target: NDArray[np.float64]) -> None:
         model, data = self.model, self.data
-        data.mocap_pos[0] = data.xpos[self._gripper] + action[:3] * TARGET_STEP
+        data.mocap_pos[0] = target
         data.mocap_quat[0] = data.xquat[self._gripper] + TOOL_ROTATION
         mujoco.mj_step(model, data, nstep=self.substeps)
         data.qpos[self._fingers] = 0.0

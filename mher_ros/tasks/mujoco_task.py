@@ -7,6 +7,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.errors import MherError
 from mher_ros.tasks.task import Task, TaskOptions
 import mujoco
@@ -26,6 +27,7 @@ class MujocoTask(Task):
 
     threads_pay = True  # MuJoCo lets go of the interpreter lock while it steps
     substeps: ClassVar[int]
+    _kinematics: ToolKinematics
     camera: ClassVar[dict[str, Any]]
     """Free camera for pictures: lookat, distance, azimuth, elevation."""
 
@@ -48,6 +50,10 @@ class MujocoTask(Task):
         """Return the joints' positions [rad or m] and velocities as new arrays."""
         count = len(self.joint_names)
         return self.data.qpos[:count].copy(), self.data.qvel[:count].copy()
+
+    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the tool's position [m] and orientation (w, x, y, z) in the world frame."""
+        return self._kinematics.pose(self.data.qpos)
 
     def _name_joints(self) -> tuple[str, ...]:
         """Name the arm's joints, which are the model's first, one degree of freedom each."""

@@ -95,6 +95,10 @@ class _Point2D(Task):
         """Return the position; the point stops after each step."""
         return self._position.copy(), np.zeros(2)
 
+    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the point's place on the floor."""
+        return np.array((*self._position, 0.0)), np.array((1.0, 0.0, 0.0, 0.0))
+
     def _observation(
         self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
     ) -> NDArray[np.float64]:

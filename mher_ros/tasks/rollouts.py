@@ -9,12 +9,13 @@ import math
 import os
 from typing import Any
 
+from mher_ros.interface import TaskInterface
 from mher_ros.tasks import make, task_class
 from mher_ros.tasks.task import Task, TaskOptions
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['Evaluation', 'Evaluator', 'PolicyFunction', 'episode_seed']
+__all__ = ['LOCKSTEP', 'Evaluation', 'Evaluator', 'PolicyFunction', 'episode_seed', 'judge']
 
 PolicyFunction = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float32]]
 """Observations (B, n) and goals (B, m) to actions (B, k)."""
@@ -130,7 +131,14 @@ def _run_chunk(envs: list[Task], policy: PolicyFunction, seeds: Sequence[int]) -
         for row in range(count):
             observations[row] = envs[row].step(actions[row])[0]['observation']
         achieved[step] = interface.achieved_goal(observations[:count])
-    distances = interface.distance(achieved, goals[:count])
+    return judge(interface, achieved, goals[:count])
+
+
+def judge(
+    interface: TaskInterface, achieved: NDArray[np.float64], goals: NDArray[np.float64]
+) -> Evaluation:
+    """Return what came of goals (count, m), given where each step led (steps, count, m)."""
+    distances = interface.distance(achieved, goals)
     within = distances <= interface.success_threshold
     last_second = achieved[-max(2, math.ceil(1.0 / interface.control_period)) :]
     return Evaluation(

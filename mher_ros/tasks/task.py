@@ -82,17 +82,25 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
 
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
-        action = np.asarray(action, dtype=np.float32)
-        if action.shape != self.action_space.shape:
-            raise ValueError(f'an action has shape {self.action_space.shape}, got {action.shape}')
-        if np.isnan(action).any():
-            raise ValueError(f'an action is made of numbers, got {action}')
-        self._advance(np.clip(action, np.float32(-1.0), np.float32(1.0)))
+        self.move(action)
         self._steps_left -= 1
         observation = self.observe(*self.joint_state())
         reward = self.compute_reward(observation['achieved_goal'], self.goal, {})
         info = {'is_success': bool(reward == 0.0)}
         return observation, float(reward), False, self._steps_left <= 0, info
+
+    def move(self, action: ArrayLike) -> None:
+        """Do one control period without looking."""
+        self._advance(self.checked_action(action))
+
+    def checked_action(self, action: ArrayLike) -> NDArray[np.float32]:
+        """Return an action within [-1, 1], or raise ValueError if it is none."""
+        checked = np.asarray(action, dtype=np.float32)
+        if checked.shape != self.action_space.shape:
+            raise ValueError(f'an action has shape {self.action_space.shape}, got {checked.shape}')
+        if np.isnan(checked).any():
+            raise ValueError(f'an action is made of numbers, got {checked}')
+        return np.clip(checked, np.float32(-1.0), np.float32(1.0))
 
     def compute_reward(
         self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any
@@ -124,6 +132,14 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         if checked.shape != self.goal.shape or not np.all(np.isfinite(checked)):
             raise ValueError(f'a goal is {self.goal.size} finite numbers, got {goal!r}')
         return checked
+
+    def hold(self) -> None:
+        """Let a control period pass in which nothing is asked of the arm."""
+        self._advance(np.zeros(len(self.interface.action), np.float32))
+
+    @abc.abstractmethod
+    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return position (3,) and orientation (4,) (w, x, y, z) of what is led to goals."""
 
     @abc.abstractmethod
     def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
