@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 import dataclasses
 import math
 from typing import Any, TypeVar
 
 from mher_ros.errors import MherError
 
-__all__ = ['OptionError', 'check', 'describe', 'option', 'override']
+__all__ = ['OptionError', 'check', 'describe', 'option', 'override', 'read_changes']
 
 Options = TypeVar('Options')
 
@@ -75,6 +76,17 @@ def override(options: Options, changes: dict[str, Any], prefix: str = '') -> Opt
     changed = dataclasses.replace(options, **values)  # type: ignore[type-var]
     check(changed, prefix)
     return changed
+
+
+def read_changes(pairs: Iterable[str], name: str) -> dict[str, str]:
+    """Return the changes that texts such as ``agent.batch=256`` ask for under ``name``."""
+    changes: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition('=')
+        if not equals or not key:
+            raise OptionError(f'{name} takes key=value, got {pair!r}')
+        changes[key] = value
+    return changes
 
 
 def describe(options: Any, prefix: str = '') -> list[tuple[str, Any, str]]:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 import json
 import os
 from pathlib import Path
 import shlex
 import signal
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 from mher_ros.cli.argument_types import positive
 from mher_ros.cli.exit_codes import INTERRUPTED
-from mher_ros.options import OptionError
+from mher_ros.options import read_changes
 from mher_ros.tasks import TASKS
-
-if TYPE_CHECKING:
-    from mher_ros.learning.config import TrainConfig
 
 SUMMARY = 'learn a policy and export it to policy.onnx'
 
@@ -55,11 +51,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     from mher_ros.learning.progress import Progress, terminal_display
-    from mher_ros.learning.run import plan_run, POLICY, start_training
+    from mher_ros.learning.run import plan_run, plan_text, POLICY, start_training
     from mher_ros.learning.train import Ending
     from mher_ros.tasks import make
 
-    changes = _changes(chosen.set)
+    changes = read_changes(chosen.set, '--set')
     for key in ('steps', 'until', 'max_minutes'):
         if getattr(chosen, key) is not None:
             changes[f'schedule.{key}'] = getattr(chosen, key)
@@ -76,8 +72,7 @@ def run(chosen: argparse.Namespace) -> int:
         display = Progress()
     else:
         unit = make(config.task_name, config.task).interface.goal[0].unit
-        plan = _plan_text(config, folder)
-        display = terminal_display(plan, unit, config.schedule.steps)
+        display = terminal_display(plan_text(config, folder), unit, config.schedule.steps)
     stop = _StopOnSignal()
     try:
         trainer, ending = start_training(
@@ -109,29 +104,6 @@ def run(chosen: argparse.Namespace) -> int:
             where = shlex.quote(str(folder))
             print(f'go on with: mher train {config.task_name} --resume --out {where}')
     return INTERRUPTED if ending is Ending.ASKED else 0
-
-
-def _changes(pairs: Sequence[str]) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition('=')
-        if not equals or not key:
-            raise OptionError(f'--set takes key=value, got {pair!r}')
-        changes[key] = value
-    return changes
-
-
-def _plan_text(config: TrainConfig, folder: Path) -> str:
-    schedule = config.schedule
-    ends = [f'{schedule.steps} steps are done']
-    if schedule.until:
-        ends.insert(0, f'success {schedule.until:g} holds over two evaluations')
-    if schedule.max_minutes:
-        ends.append(f'{schedule.max_minutes:g} minutes are over')
-    return (
-        f'{config.task_name}, {config.algorithm}, preset {config.preset}, seed {config.seed}, '
-        f'until {" or ".join(ends)}; into {folder}'
-    )
 
 
 class _StopOnSignal:

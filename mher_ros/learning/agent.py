@@ -79,6 +79,15 @@ class Agent:
         average = self._config.agent.deploy_average
         return Policy(networks.view, networks.target_actor if average else networks.actor)
 
+    @property
+    def chance(self) -> dict[str, Any]:
+        """State of the generator behind all that is random; may be set back."""
+        return dict(self._rng.bit_generator.state)
+
+    @chance.setter
+    def chance(self, state: dict[str, Any]) -> None:
+        self._rng.bit_generator.state = state
+
     @torch.no_grad()
     def act(self, observation: NDArray[np.float64], goal: NDArray[np.float64]) -> NDArray[Any]:
         """Return an exploring action (k,): noisy, or now and then uniform."""

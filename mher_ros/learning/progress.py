@@ -36,6 +36,9 @@ class Progress:
     def row(self, row: Row) -> None:
         """Learn the figures of one evaluation."""
 
+    def notice(self, text: str) -> None:
+        """Learn of something that people should know."""
+
     def close(self) -> None:
         """Finish."""
 
@@ -119,6 +122,10 @@ class PlainDisplay(Progress):
     def row(self, row: Row) -> None:
         """Print the figures."""
         self._show(row_text(row, self._unit))
+
+    def notice(self, text: str) -> None:
+        """Print it."""
+        self._show(text)
 
     def _show(self, text: str | None) -> None:
         for line in (self._heading, text):

@@ -22,7 +22,7 @@ import mher_ros
 from mher_ros.files import remove_leftovers, write_atomically
 from mher_ros.learning.config import config_from_dict, make_config, TrainConfig
 from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
-from mher_ros.learning.train import BUDGETS, CHECKPOINT, Ending, Trainer
+from mher_ros.learning.train import BUDGETS, CHECKPOINT, Ending, Evaluate, Trainer
 from mher_ros.options import describe, OptionError, override
 from mher_ros.policy.contract import Contract
 from mher_ros.policy.export import export_policy
@@ -31,7 +31,7 @@ from mher_ros.tasks.rollouts import Evaluator
 import numpy as np
 import torch
 
-__all__ = ['export_run', 'load_config', 'plan_run', 'POLICY', 'start_training']
+__all__ = ['export_run', 'load_config', 'plan_run', 'plan_text', 'POLICY', 'start_training']
 
 CONFIG, POLICY, PROGRESS = 'config.json', 'policy.onnx', 'progress.csv'
 REPLAYED = 256
@@ -80,6 +80,20 @@ def plan_run(
     return config, folder
 
 
+def plan_text(config: TrainConfig, folder: Path) -> str:
+    """Say in a sentence what is about to be learnt, until when, and where it is kept."""
+    schedule = config.schedule
+    ends = [f'{schedule.steps} steps are done']
+    if schedule.until:
+        ends.insert(0, f'success {schedule.until:g} holds over two evaluations')
+    if schedule.max_minutes:
+        ends.append(f'{schedule.max_minutes:g} minutes are over')
+    return (
+        f'{config.task_name}, {config.algorithm}, preset {config.preset}, seed {config.seed}, '
+        f'until {" or ".join(ends)}; into {folder}'
+    )
+
+
 def load_config(folder: Path) -> TrainConfig:
     """Read the choices of the run in ``folder``."""
     path = folder / CONFIG
@@ -99,22 +113,28 @@ def start_training(
     *,
     resume: bool = False,
     asked_to_stop: Callable[[], bool] = lambda: False,
+    asked_to_save: Callable[[], bool] = lambda: False,
     workers: int | None = None,
+    arm: tuple[Any, Evaluate] | None = None,
     export: bool = True,
 ) -> tuple[Trainer, Ending]:
     """
-    Train in one process until a budget is used up, then export the policy if asked.
+    Train until a budget is used up, then export the policy if asked.
 
-    Without ``resume`` the folder must not hold a run yet.
+    It trains on ``arm``, an env and what evaluates a policy on it, or else on the task in this
+    process. Without ``resume`` the folder must not hold a run yet.
     """
     torch.set_num_threads(1)
-    evaluator = Evaluator(config.task_name, config.task, workers)
+    env, evaluate = arm or (
+        make(config.task_name, config.task),
+        Evaluator(config.task_name, config.task, workers).run,
+    )
     progress = [
         CsvProgress(folder / PROGRESS),
         TensorBoardProgress(folder / 'tensorboard'),
         *displays,
     ]
-    trainer = Trainer(config, make(config.task_name, config.task), evaluator.run, folder, progress)
+    trainer = Trainer(config, env, evaluate, folder, progress)
     _make_folder(folder)
     with _locked(folder), contextlib.ExitStack() as at_the_end:
         for listener in progress:
@@ -130,9 +150,11 @@ def start_training(
         if resume and (folder / CHECKPOINT).exists():
             trainer.resume()
         _write_config(folder, config)
-        ending = trainer.run(asked_to_stop)
+        ending = trainer.run(asked_to_stop, asked_to_save)
         at_the_end.close()
-        if export and trainer.agent.updates:
+        # An arm waits for nobody: who wants it to stop does not want to wait for a file.
+        leave_at_once = arm is not None and ending is Ending.ASKED
+        if export and trainer.agent.updates and not leave_at_once:
             _export(trainer, config, folder / POLICY)
     return trainer, ending
 

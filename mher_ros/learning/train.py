@@ -9,6 +9,7 @@ from pathlib import Path
 import time
 from typing import Any
 
+from mher_ros.errors import ArmError, EpisodeLostError, StopAsked
 from mher_ros.learning.agent import Agent
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from mher_ros.learning.config import TrainConfig
@@ -21,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 import torch
 
-__all__ = ['Ending', 'Trainer', 'policy_function']
+__all__ = ['Ending', 'Evaluate', 'Trainer', 'policy_function']
 
 TRAINING_STREAM, TEST_STREAM = 1, 2
 """Second number of an episode's seed; training and test episodes share none."""
 CHECKPOINT = 'checkpoint'
+TRIES = 10
+"""Times an episode is done again before the arm is given up."""
 BUDGETS = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
 
 Evaluate = Callable[[PolicyFunction, Sequence[int]], Evaluation]
@@ -46,7 +49,10 @@ class Trainer:
 
     ``env`` is a Gymnasium GoalEnv with an ``interface``; ``evaluate`` tries a policy from given
     reset seeds. A checkpoint is written after every evaluation and when the run stops; a run
-    that goes on from it does exactly what it would have done without the pause.
+    that goes on from it does exactly what it would have done without the pause. Either may raise
+    ``StopAsked`` at any time: the run then stops as if the episode or evaluation under way had
+    not begun. An episode that the env declares lost is done again, from the same seed and with the
+    same chance; any other trouble with the arm ends the run, with a checkpoint.
     """
 
     def __init__(
@@ -102,25 +108,51 @@ class Trainer:
         }
         save_checkpoint(self._folder / CHECKPOINT, state)
 
-    def run(self, asked_to_stop: Callable[[], bool] = lambda: False) -> Ending:
-        """Train until a budget is used up; leaves a checkpoint, also when asked to stop."""
+    def run(
+        self,
+        asked_to_stop: Callable[[], bool] = lambda: False,
+        asked_to_save: Callable[[], bool] = lambda: False,
+    ) -> Ending:
+        """
+        Train until a budget is used up; leaves a checkpoint, also when asked to stop.
+
+        Both wishes are looked at between episodes; ``asked_to_save`` forgets its own.
+        """
         self._started = time.monotonic()
-        schedule = self._config.schedule
-        while True:
-            ending = self._ending()
-            if ending is None and asked_to_stop():
-                ending = Ending.ASKED
-            if ending is not None:
-                break
-            self._cycle()
-            since_warmup = self.episodes - schedule.warmup_episodes
-            if since_warmup > 0 and since_warmup % schedule.episodes_per_epoch == 0:
-                self._close_epoch()
-        if ending is not Ending.ASKED and self.agent.updates and self._rows_behind():
-            self._close_epoch()
-            ending = self._ending() or ending
+        try:
+            ending = self._run_until_an_end(asked_to_stop, asked_to_save)
+        except StopAsked:
+            ending = Ending.ASKED
+        except ArmError:
+            self.save()
+            raise
         self.save()
         return ending
+
+    def _run_until_an_end(
+        self, asked_to_stop: Callable[[], bool], asked_to_save: Callable[[], bool]
+    ) -> Ending:
+        while True:
+            if self._epoch_is_over() and self._rows_behind():
+                self._close_epoch()
+            ending = self._ending()
+            if ending is None and asked_to_stop():
+                return Ending.ASKED
+            if ending is not None:
+                break
+            if asked_to_save():
+                self.save()
+                self._notice(f'checkpoint written after {self.env_steps} steps')
+            self._cycle()
+        if self.agent.updates and self._rows_behind():
+            self._close_epoch()
+            ending = self._ending() or ending
+        return ending
+
+    def _epoch_is_over(self) -> bool:
+        schedule = self._config.schedule
+        since_warmup = self.episodes - schedule.warmup_episodes
+        return since_warmup > 0 and since_warmup % schedule.episodes_per_epoch == 0
 
     def _rows_behind(self) -> bool:
         return not self.rows or self.rows[-1]['env_steps'] != self.env_steps
@@ -160,6 +192,18 @@ class Trainer:
             agent.update()
 
     def _collect(self, random: bool) -> Episode:
+        chance, lost = self.agent.chance, 0
+        while True:
+            try:
+                return self._try_episode(random)
+            except (ArmError, StopAsked) as error:
+                self.agent.chance = chance
+                lost += 1
+                if not isinstance(error, EpisodeLostError) or lost == TRIES:
+                    raise
+                self._notice(f'an episode was dropped and is done again: {error}')
+
+    def _try_episode(self, random: bool) -> Episode:
         steps = self._config.schedule.episode_steps
         seed = episode_seed(self._config.seed, TRAINING_STREAM, self.episodes)
         start, _ = self._env.reset(seed=seed)
@@ -214,6 +258,10 @@ class Trainer:
 
     def _seconds(self) -> float:
         return self._seconds_before + time.monotonic() - self._started
+
+    def _notice(self, text: str) -> None:
+        for progress in self._progress:
+            progress.notice(text)
 
     def _tell(self, activity: str) -> None:
         for progress in self._progress:
