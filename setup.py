@@ -60,7 +60,11 @@ setup(
     # `colcon test` runs pytest only for packages whose test extra names it.
     extras_require={'test': ['catkin-pkg', 'hypothesis', 'pytest']},
     entry_points={
-        'console_scripts': ['mher = mher_ros.cli:main'],
+        'console_scripts': [
+            'mher = mher_ros.cli:main',
+            'sim_node = mher_ros.ros.sim_node:main',
+            'train_node = mher_ros.ros.train_node:main',
+        ],
     },
     zip_safe=True,
 )

@@ -1,0 +1,68 @@
+"""Options of a node as declared ROS parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+from mher_ros.options import check, OptionError
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+__all__ = ['declare']
+
+Options = TypeVar('Options')
+
+OF_RCLPY = ('use_sim_time', 'start_type_description_service', 'qos_overrides.')
+"""What rclpy declares itself."""
+
+
+def declare(node: Node, defaults: Options, changing: tuple[str, ...] = ()) -> Options:
+    """
+    Declare every option as a parameter and return the options as they were given.
+
+    They are read once, so they are read-only, but for those named in ``changing``.
+    """
+    values: dict[str, Any] = {}
+    fields = dataclasses.fields(defaults)  # type: ignore[arg-type]
+    for field in fields:
+        name, default = field.name, getattr(defaults, field.name)
+        override = node._parameter_overrides.get(name)
+        if isinstance(default, float) and override and type(override.value) is int:
+            # A person who writes 2 for 2.0 is understood.
+            node._parameter_overrides[name] = Parameter(name, value=float(override.value))
+        descriptor = _descriptor(field, read_only=name not in changing)
+        try:
+            values[name] = node.declare_parameter(name, default, descriptor).value
+        except (InvalidParameterTypeException, InvalidParameterValueException):
+            values[name] = override.value if override else default  # `check` says what is wrong
+    known = {field.name for field in fields}
+    for name in node._parameter_overrides:
+        if name not in known and not name.startswith(OF_RCLPY):
+            raise OptionError(
+                f'{node.get_name()} has no parameter {name!r}; it has {", ".join(sorted(known))}'
+            )
+    options = dataclasses.replace(defaults, **values)  # type: ignore[type-var]
+    check(options)
+    return options
+
+
+def _descriptor(field: Any, read_only: bool) -> ParameterDescriptor:
+    limits = field.metadata
+    descriptor = ParameterDescriptor(description=limits['help'], read_only=read_only)
+    if limits['choices'] is not None:
+        choices = ', '.join(map(str, limits['choices']))
+        descriptor.additional_constraints = f'one of {choices}'
+    low, high = limits['low'], limits['high']
+    if low is not None or high is not None:
+        if isinstance(field.default, float):
+            low, high = (-1.7e308 if low is None else low), (1.7e308 if high is None else high)
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=float(low), to_value=float(high))
+            ]
+        else:
+            low, high = (-(2**63) if low is None else low), (2**63 - 1 if high is None else high)
+            descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+    return descriptor

@@ -1,0 +1,257 @@
+"""A simulated arm that looks like a real one from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+import sys
+import threading
+import time
+from typing import Any
+
+from mher_ros.options import option, OptionError
+from mher_ros.ros.command_input import CommandInput, JointInput, TwistInput
+from mher_ros.ros.diagnostics import report_diagnostics
+from mher_ros.ros.inbox import NEWEST
+from mher_ros.ros.parameters import declare
+from mher_ros.ros.process import run_process, spinning, StopRequest
+from mher_ros.ros.sim_view import SimView
+from mher_ros.ros.wire import JointStateWriter
+from mher_ros.simulation.arms import ARMS
+from mher_ros.simulation.joint_plant import JointPlant
+from mher_ros.simulation.plant import Plant
+from mher_ros.simulation.task_plant import TaskPlant
+from mher_ros.tasks import TASKS
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+__all__ = ['main', 'SimNode', 'SimOptions']
+
+PATIENCE = 0.05
+"""Longest time without a look at the wish to stop [s]."""
+GIVE_UP = 1.0
+"""Lateness that is no longer made up for [s]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SimOptions:
+    """Parameters of sim_node."""
+
+    task: str = option('fetch_reach', 'task whose arm it is', choices=tuple(TASKS))
+    stepping: str = option(
+        'realtime',
+        'realtime: time passes by itself; lockstep: one period for each command that answers '
+        'the latest state',
+        choices=('realtime', 'lockstep'),
+    )
+    interface: str = option(
+        'auto',
+        'twist: velocity of the tool; joint: an arm with position actuators and the real '
+        "joints' limits; auto: as the task's actions are carried out",
+        choices=('auto', 'twist', 'joint'),
+    )
+    rate_factor: float = option(
+        1.0, 'realtime: simulated seconds in a second', low=0.01, high=100.0
+    )
+    command_timeout: float = option(
+        0.2,
+        'realtime: the arm holds still this long after its last command [s]',
+        low=0.01,
+        high=60.0,
+    )
+    view_rate: float = option(
+        20.0, 'messages for the eye (markers, tool pose, clock) in a second', low=0.1, high=1000.0
+    )
+    viewer: bool = option(False, "open MuJoCo's own window, too")
+    seed: int = option(
+        -1, 'of the start after the next reset, where the task draws it; -1: any', low=-1
+    )
+
+
+class SimNode(Node):
+    """
+    Publishes ``joint_states`` and takes commands.
+
+    The thread that calls ``run`` steps the arm; services are answered by another.
+
+    Every state has a stamp of its own: the clock goes on by one period with every state, through
+    resets, too. It begins at the time of day to the nanosecond, so that states of two lives
+    of this node never share a stamp.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('sim_node')
+        self.options = declare(self, SimOptions(), changing=('seed',))
+        self._plant, self._input = self._make_plant()
+        self._lock = threading.Lock()
+        self._paused = False
+        self._period = round(self._plant.period * 1e9)
+        self._stamp = time.time_ns()
+        self._steps = 0
+        self._latest = b''
+        self._lateness = Lateness()
+        self._writer = JointStateWriter(self._plant.joint_names, self._plant.frame)
+        self._states = self.create_publisher(JointState, 'joint_states', NEWEST)
+        self._view = SimView(self, self._plant, self.options.task, self.options.viewer)
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.create_service(SetBool, '~/pause', self._on_pause)
+        report_diagnostics(self, self._diagnose)
+        self._tell_state()
+
+    def run(self, stop: StopRequest) -> None:
+        """Step until asked to stop."""
+        options = self.options
+        self.get_logger().info(
+            f'{options.task}: {len(self._plant.joint_names)} joints, commanded by '
+            f'{", ".join(self._plant.command_names)}, {options.stepping}, '
+            f'{1.0 / self._plant.period:g} Hz'
+        )
+        try:
+            if options.stepping == 'lockstep':
+                self._run_in_lockstep(stop)
+            else:
+                self._run_in_real_time(stop)
+        finally:
+            self._view.close()
+
+    def _make_plant(self) -> tuple[Plant, CommandInput]:
+        task, interface = self.options.task, self.options.interface
+        if interface == 'joint' and task in ARMS:
+            plant = JointPlant(task)
+            return plant, JointInput(self, plant, plant.command_names, 'positions')
+        arm = TaskPlant(task)
+        fits = ('auto', 'twist') if arm.encoding.is_twist else ('auto', 'joint')
+        if interface not in fits:
+            raise OptionError(
+                f'interface takes {" or ".join(fits)} with task {task}, got {interface!r}'
+            )
+        if arm.encoding.is_twist:
+            return arm, TwistInput(self, arm)
+        return arm, JointInput(self, arm, arm.joint_names, 'effort')
+
+    def _run_in_lockstep(self, stop: StopRequest) -> None:
+        pause = 1.0 / self.options.view_rate
+        look = time.monotonic()
+        while not stop():
+            taken = self._input.take(min(look, time.monotonic() + PATIENCE))
+            with self._lock:
+                if taken is not None:
+                    stamp, command = taken
+                    if stamp == self._stamp and not self._paused:
+                        self._advance(command)
+                    else:
+                        self._states.publish(self._latest)
+                if time.monotonic() >= look:
+                    if taken is None:
+                        self._states.publish(self._latest)  # a sign of life
+                    self._view.show(self._stamp)
+                    look = time.monotonic() + pause
+
+    def _run_in_real_time(self, stop: StopRequest) -> None:
+        tick = self._plant.period / self.options.rate_factor
+        pause = 1.0 / self.options.view_rate
+        command, commanded = None, -self.options.command_timeout
+        look = due = time.monotonic() + tick
+        while not stop():
+            now = time.monotonic()
+            if now < due:
+                time.sleep(min(due - now, PATIENCE))
+                continue
+            with self._lock:
+                asked = self._input.follow(self._plant.period)
+                if asked is not None:
+                    command, commanded = asked, now
+                elif now - commanded > self.options.command_timeout:
+                    command = None
+                if self._paused:
+                    self._states.publish(self._latest)
+                else:
+                    self._advance(command)
+                if now >= look:
+                    self._view.show(self._stamp)
+                    look += pause
+            due += tick
+            self._lateness.note(now - due + tick)
+            if now - due > GIVE_UP:
+                self._lateness.lost += now - due
+                due = now
+
+    def _advance(self, command: Any) -> None:
+        self._plant.advance(command)
+        self._stamp += self._period
+        self._steps += 1
+        self._tell_state()
+
+    def _tell_state(self) -> None:
+        self._latest = self._writer.write(self._stamp, *self._plant.joint_state())
+        self._states.publish(self._latest)
+
+    def _on_reset(self, _: Any, response: Trigger.Response) -> Trigger.Response:
+        seed = self.get_parameter('seed').value
+        with self._lock:
+            self._plant.reset(None if seed < 0 else seed)
+            self._stamp += self._period
+            self._tell_state()
+            # Whoever steps the arm needs to know which state is the first.
+            response.message = f'seed {seed}, first state {self._stamp}'
+        response.success = True
+        return response
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        with self._lock:
+            self._paused = request.data
+        response.success = True
+        response.message = 'paused' if request.data else 'going on'
+        return response
+
+    def _diagnose(self) -> tuple[bool, str, dict[str, str]]:
+        """Return whether all is well, a sentence, and figures, since the last call."""
+        late, lost = self._lateness.take()
+        text = 'paused' if self._paused else 'stepping on command'
+        well = True
+        if self.options.stepping == 'realtime':
+            well = late < self._plant.period / self.options.rate_factor and not lost
+            text = 'paused' if self._paused else 'on time' if well else 'late'
+        return (
+            well,
+            text,
+            {
+                'steps': str(self._steps),
+                'worst lateness [s]': f'{late:.4f}',
+                'time given up [s]': f'{lost:.3f}',
+                'messages refused': str(self._input.refused),
+            },
+        )
+
+
+class Lateness:
+    """How far the steps of the last second lagged behind the clock."""
+
+    def __init__(self) -> None:
+        self.worst, self.lost = 0.0, 0.0
+
+    def note(self, late: float) -> None:
+        """Take one step's lateness [s]."""
+        self.worst = max(self.worst, late)
+
+    def take(self) -> tuple[float, float]:
+        """Return worst lateness and time given up [s], and begin anew."""
+        figures = self.worst, self.lost
+        self.worst, self.lost = 0.0, 0.0
+        return figures
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run sim_node."""
+
+    def run(stop: StopRequest) -> None:
+        node = SimNode()
+        with spinning(node):
+            node.run(stop)
+
+    return run_process('sim_node', run, arguments)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""
+Joint states and twists as bytes.
+
+Building a Python message of thirty numbers takes longer than sending it. Messages of one arm
+differ in their stamp and numbers only, so the bytes around these are kept and compared, and the
+numbers read and written in place. Anything that differs goes through rclpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import struct
+from typing import Any
+
+from geometry_msgs.msg import TwistStamped
+from mher_ros.errors import MherError
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+
+__all__ = [
+    'SECOND',
+    'JointStateReader',
+    'JointStateWriter',
+    'MessageError',
+    'TwistReader',
+    'TwistWriter',
+]
+
+Vector = NDArray[np.float64]
+
+STAMP = struct.Struct('<iI')
+STAMP_AT = 4
+"""A header's stamp follows the four bytes that say how the rest is encoded."""
+SECOND = 1_000_000_000
+"""In nanoseconds."""
+
+
+class MessageError(MherError, ValueError):
+    """A message that cannot be used; the text says what was expected and what came."""
+
+
+class JointStateWriter:
+    """Joint states of one arm."""
+
+    def __init__(self, names: Sequence[str], frame: str = '') -> None:
+        count = len(names)
+        message = JointState(name=list(names))
+        message.header.frame_id = frame
+        message.position, message.velocity = _marks(0, count), _marks(count, count)
+        self._mould = _Mould(serialize_message(message), count, count)
+
+    def write(self, stamp: int, positions: Vector, velocities: Vector) -> bytes:
+        """Return the message; ``stamp`` in ns, vectors (n,)."""
+        return self._mould.fill(stamp, positions, velocities)
+
+
+class JointStateReader:
+    """Joint states by name, whatever their order and whatever else is told."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._mould: _Mould | None = None
+        self._order: list[int] | slice = slice(None)
+
+    def read(self, raw: bytes) -> tuple[int, Vector, Vector]:
+        """Return stamp [ns], positions (n,) and velocities (n,) of the joints asked for."""
+        if self._mould is None or not self._mould.fits(raw):
+            self._learn(raw)
+            assert self._mould is not None
+        stamp, (positions, velocities) = self._mould.numbers(raw)
+        positions, velocities = positions[self._order], velocities[self._order]
+        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+            raise MessageError('a joint state holds a number that is not finite')
+        return stamp, positions, velocities
+
+    def _learn(self, raw: bytes) -> None:
+        message = deserialize_message(raw, JointState)
+        told = list(message.name)
+        missing = [name for name in self._names if name not in told]
+        if missing:
+            raise MessageError(
+                f'the joint state lacks {", ".join(missing)}; it tells of '
+                f'{", ".join(told) or "no joint"}'
+            )
+        for what in ('position', 'velocity'):
+            if len(getattr(message, what)) != len(told):
+                raise MessageError(
+                    f'the joint state has {len(told)} names but '
+                    f'{len(getattr(message, what))} entries of {what}'
+                )
+        self._order = slice(None)
+        if told != self._names:
+            self._order = [told.index(name) for name in self._names]
+        count = len(told)
+        message.position, message.velocity = _marks(0, count), _marks(count, count)
+        self._mould = _Mould(serialize_message(message), count, count)
+
+
+class TwistWriter:
+    """Twists of a tool in one frame."""
+
+    def __init__(self, frame: str) -> None:
+        self._mould = _twist_mould(frame)
+
+    def write(self, stamp: int, velocity: Vector) -> bytes:
+        """Return the message; ``stamp`` in ns, linear velocity of up to three axes [m/s]."""
+        linear = np.zeros(6)
+        linear[: len(velocity)] = velocity
+        return self._mould.fill(stamp, linear)
+
+
+class TwistReader:
+    """Twists of a tool in one frame, of which the linear part counts."""
+
+    def __init__(self, frame: str) -> None:
+        self._frame = frame
+        self._mould = _twist_mould(frame)
+
+    def read(self, raw: bytes) -> tuple[int, Vector]:
+        """Return stamp [ns] and linear velocity (3,) [m/s]."""
+        mould = self._mould
+        if not mould.fits(raw):
+            frame = deserialize_message(raw, TwistStamped).header.frame_id
+            if frame not in ('', self._frame):
+                raise MessageError(f'a twist in frame {self._frame!r} is expected, got {frame!r}')
+            mould = _twist_mould(frame)
+        stamp, (numbers,) = mould.numbers(raw)
+        if not np.isfinite(numbers).all():
+            raise MessageError(f'a twist of finite numbers is expected, got {numbers}')
+        if numbers[3:].any():
+            raise MessageError(
+                f'the tool keeps its orientation: no angular velocity is taken, got {numbers[3:]}'
+            )
+        return stamp, numbers[:3]
+
+
+class _Mould:
+    """The bytes of a message around its stamp and its blocks of doubles."""
+
+    def __init__(self, raw: bytes, *counts: int) -> None:
+        """Find the blocks in a message whose doubles are ``_marks`` in order."""
+        self._raw = bytearray(raw)
+        self._blocks: list[tuple[int, int]] = []
+        first, end = 0, STAMP_AT + STAMP.size
+        self._between: list[tuple[int, int]] = []
+        for count in counts:
+            marks = np.array(_marks(first, count)).tobytes()
+            start = raw.index(marks, end)
+            self._between.append((end, start))
+            first, end = first + count, start + len(marks)
+            self._blocks.append((start, count))
+        self._between.append((end, len(raw)))
+
+    def fits(self, raw: bytes) -> bool:
+        """Return whether ``raw`` differs in stamp and numbers only."""
+        return len(raw) == len(self._raw) and all(
+            raw[start:end] == self._raw[start:end] for start, end in self._between
+        )
+
+    def fill(self, stamp: int, *vectors: Vector) -> bytes:
+        """Return the message with this stamp [ns] and these numbers."""
+        STAMP.pack_into(self._raw, STAMP_AT, *divmod(stamp, SECOND))
+        for (start, count), vector in zip(self._blocks, vectors, strict=True):
+            if len(vector) != count:
+                raise ValueError(f'expected {count} numbers, got {len(vector)}')
+            self._raw[start : start + 8 * count] = np.ascontiguousarray(vector, '<f8').tobytes()
+        return bytes(self._raw)
+
+    def numbers(self, raw: bytes) -> tuple[int, list[Vector]]:
+        """Return stamp [ns] and blocks of a message that fits."""
+        seconds, nanoseconds = STAMP.unpack_from(raw, STAMP_AT)
+        blocks = [np.frombuffer(raw, '<f8', count, start) for start, count in self._blocks]
+        return seconds * SECOND + nanoseconds, blocks
+
+
+def _marks(first: int, count: int) -> list[float]:
+    """Return doubles that no length or text in a message looks like."""
+    return [(first + index + 1) * np.pi * 1e-200 for index in range(count)]
+
+
+def _twist_mould(frame: str) -> _Mould:
+    message: Any = TwistStamped()
+    message.header.frame_id = frame
+    linear, angular = message.twist.linear, message.twist.angular
+    linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = _marks(0, 6)
+    return _Mould(serialize_message(message), 6)
