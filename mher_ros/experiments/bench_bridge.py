@@ -1,0 +1,81 @@
+"""What it costs to have the arm behind topics, against the same task in one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import time
+from typing import Any
+
+from mher_ros.ros.simulated_arm import simulated_arm
+from mher_ros.tasks import make
+import numpy as np
+
+__all__ = ['bench_bridge', 'bridge_lines']
+
+TASK = 'fetch_reach'
+ROUND = 200
+"""Steps that one of the two does before it is the other's turn."""
+
+
+def bench_bridge(steps: int) -> dict[str, Any]:
+    """
+    Step the arm over topics in lockstep, and the task in this process, taking turns.
+
+    Times are wall times; ``ratio`` is that of the medians over rounds. Growth compares the last
+    tenth of the rounds with the second (in the first, caches and buffers fill): of the median
+    time of a step over topics in units of one in this process, and of memory.
+    """
+    rounds = max(20, -(-steps // ROUND))
+    bridged, direct = np.empty(rounds), np.empty(rounds)
+    memory = np.empty((rounds, 2))
+    actions = np.random.default_rng(0).uniform(-1, 1, (ROUND, 4)).astype(np.float32)
+    task = make(TASK)
+    with simulated_arm(TASK) as (env, simulation):
+        for index in range(rounds):
+            for subject, seconds in ((env, bridged), (task, direct)):
+                subject.reset(seed=index)
+                started = time.perf_counter()
+                for action in actions:
+                    subject.step(action)
+                seconds[index] = (time.perf_counter() - started) / ROUND
+            memory[index] = _resident('self'), _resident(simulation)
+        repeats = env.link.repeats
+    tenth = rounds // 10
+    early, late = slice(tenth, 2 * tenth), slice(rounds - tenth, rounds)
+    relative = bridged / direct
+    return {
+        'ratio': float(np.median(direct) / np.median(bridged)),
+        'steps': rounds * ROUND,
+        'steps_per_second': float(1.0 / np.median(bridged)),
+        'steps_per_second_in_process': float(1.0 / np.median(direct)),
+        'overhead_microseconds': float(1e6 * (np.median(bridged) - np.median(direct))),
+        'commands_repeated': repeats,
+        'step_time_growth': float(np.median(relative[late]) / np.median(relative[early])),
+        'memory_growth_mb': {
+            name: float(np.median(memory[late, column]) - np.median(memory[early, column]))
+            for column, name in enumerate(('env', 'sim_node'))
+        },
+        'memory_mb': dict(zip(('env', 'sim_node'), memory[-1].tolist(), strict=True)),
+    }
+
+
+def bridge_lines(result: dict[str, Any]) -> list[str]:
+    """Return the figures of ``bench_bridge`` as lines for people."""
+    growth, memory = result['memory_growth_mb'], result['memory_mb']
+    return [
+        f'{TASK} over topics, steps/s           {result["steps_per_second"]:.0f}',
+        f'the same in this process              {result["steps_per_second_in_process"]:.0f}',
+        f'ratio                                 {result["ratio"]:.2f}',
+        f'over {result["steps"]} steps, from their second tenth to their last:',
+        f'  a step over topics takes            {result["step_time_growth"]:.2f} x the time',
+        f'  memory of env and sim_node grows by {growth["env"]:.1f} and '
+        f'{growth["sim_node"]:.1f} MB, of {memory["env"]:.0f} and {memory["sim_node"]:.0f}',
+    ]
+
+
+def _resident(process: int | str) -> float:
+    """Return the memory that a process holds [MB]."""
+    for line in Path(f'/proc/{process}/status').read_text().splitlines():
+        if line.startswith('VmRSS:'):
+            return int(line.split()[1]) / 1024.0
+    raise RuntimeError(f'/proc/{process}/status does not tell VmRSS')

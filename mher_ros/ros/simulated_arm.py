@@ -1,0 +1,65 @@
+"""An arm in a process of its own, for programs that step it: benchmarks, tests, notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import os
+import subprocess
+import sys
+
+from mher_ros.ros.arm_env import ArmEnv
+from mher_ros.ros.arm_link import LockstepLink, PacedLink
+from mher_ros.ros.process import spinning
+from mher_ros.tasks import make
+from mher_ros.tasks.task import TaskOptions
+import rclpy
+from rclpy.context import Context
+
+__all__ = ['simulated_arm']
+
+LINKS = {'lockstep': LockstepLink, 'realtime': PacedLink}
+STOPPING = 10.0
+"""Time that sim_node has to end [s]."""
+
+
+@contextlib.contextmanager
+def simulated_arm(
+    task: str,
+    options: TaskOptions | None = None,
+    *,
+    stepping: str = 'lockstep',
+    domain: int | None = None,
+) -> Iterator[tuple[ArmEnv, int]]:
+    """
+    Start sim_node and yield its arm as an env, and its process's number.
+
+    The env knows the arm through topics alone.
+    ``domain`` is the ROS domain for both (default: ROS_DOMAIN_ID).
+    """
+    environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ}
+    if domain is not None:
+        environment['ROS_DOMAIN_ID'] = str(domain)
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    parameters = {'task': task, 'stepping': stepping}
+    given = [word for key in parameters for word in ('-p', f'{key}:={parameters[key]}')]
+    simulation = subprocess.Popen(
+        [sys.executable, '-m', 'mher_ros.ros.sim_node', '--ros-args', *given], env=environment
+    )
+    context = Context()
+    try:
+        rclpy.init(args=[], context=context, domain_id=domain)
+        node = rclpy.create_node('arm_env', context=context)
+        with spinning(node):
+            seen = make(task, options)
+            env = ArmEnv(seen, LINKS[stepping](node, seen))
+            yield env, simulation.pid
+            env.close()
+    finally:
+        context.try_shutdown()
+        simulation.terminate()
+        try:
+            simulation.wait(STOPPING)
+        except subprocess.TimeoutExpired:
+            simulation.kill()
+            simulation.wait()
