@@ -60,7 +60,7 @@ class TwistInput(CommandInput):
             return None
         try:
             stamp, velocity = self._reader.read(raw)
-            if velocity[self._axes :].any():
+            if self._axes < 3 and velocity[self._axes :].any():
                 raise MessageError(f'it moves along {self._axes} axes, got {velocity}')
         except MessageError as error:
             self._refuse(self._inbox.topic, error)

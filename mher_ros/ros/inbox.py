@@ -10,10 +10,12 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-__all__ = ['Inbox', 'NEWEST']
+__all__ = ['AHEAD', 'Inbox']
 
 NEWEST = QoSProfile(depth=1)
 """Reliable, and only the newest counts. Best effort loses messages under load."""
+AHEAD = QoSProfile(depth=100)
+"""What publishes them keeps more: a full history asks for an acknowledgement of every message."""
 
 
 class Inbox:

@@ -12,7 +12,7 @@ from typing import Any
 from mher_ros.options import option, OptionError
 from mher_ros.ros.command_input import CommandInput, JointInput, TwistInput
 from mher_ros.ros.diagnostics import report_diagnostics
-from mher_ros.ros.inbox import NEWEST
+from mher_ros.ros.inbox import AHEAD
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import run_process, spinning, StopRequest
 from mher_ros.ros.sim_view import SimView
@@ -92,7 +92,7 @@ class SimNode(Node):
         self._latest = b''
         self._lateness = Lateness()
         self._writer = JointStateWriter(self._plant.joint_names, self._plant.frame)
-        self._states = self.create_publisher(JointState, 'joint_states', NEWEST)
+        self._states = self.create_publisher(JointState, 'joint_states', AHEAD)
         self._view = SimView(self, self._plant, self.options.task, self.options.viewer)
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/pause', self._on_pause)

@@ -9,6 +9,7 @@ numbers read and written in place. Anything that differs goes through rclpy.
 from __future__ import annotations
 
 from collections.abc import Sequence
+import math
 import struct
 from typing import Any
 
@@ -62,18 +63,20 @@ class JointStateReader:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = list(names)
         self._mould: _Mould | None = None
-        self._order: list[int] | slice = slice(None)
+        self._order: list[int] | None = None
 
     def read(self, raw: bytes) -> tuple[int, Vector, Vector]:
         """Return stamp [ns], positions (n,) and velocities (n,) of the joints asked for."""
         if self._mould is None or not self._mould.fits(raw):
             self._learn(raw)
             assert self._mould is not None
-        stamp, (positions, velocities) = self._mould.numbers(raw)
-        positions, velocities = positions[self._order], velocities[self._order]
-        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
-            raise MessageError('a joint state holds a number that is not finite')
-        return stamp, positions, velocities
+        stamp, numbers = self._mould.numbers(raw)
+        if not math.isfinite(sum(numbers)):
+            raise MessageError('a joint state of finite numbers is expected, got others')
+        positions, velocities = np.array(numbers).reshape(2, -1)
+        if self._order is None:
+            return stamp, positions, velocities
+        return stamp, positions[self._order], velocities[self._order]
 
     def _learn(self, raw: bytes) -> None:
         message = deserialize_message(raw, JointState)
@@ -90,7 +93,7 @@ class JointStateReader:
                     f'the joint state has {len(told)} names but '
                     f'{len(getattr(message, what))} entries of {what}'
                 )
-        self._order = slice(None)
+        self._order = None
         if told != self._names:
             self._order = [told.index(name) for name in self._names]
         count = len(told)
@@ -126,14 +129,14 @@ class TwistReader:
             if frame not in ('', self._frame):
                 raise MessageError(f'a twist in frame {self._frame!r} is expected, got {frame!r}')
             mould = _twist_mould(frame)
-        stamp, (numbers,) = mould.numbers(raw)
-        if not np.isfinite(numbers).all():
+        stamp, numbers = mould.numbers(raw)
+        if not math.isfinite(sum(numbers)):
             raise MessageError(f'a twist of finite numbers is expected, got {numbers}')
-        if numbers[3:].any():
+        if any(numbers[3:]):
             raise MessageError(
                 f'the tool keeps its orientation: no angular velocity is taken, got {numbers[3:]}'
             )
-        return stamp, numbers[:3]
+        return stamp, np.array(numbers[:3])
 
 
 class _Mould:
@@ -152,6 +155,9 @@ class _Mould:
             first, end = first + count, start + len(marks)
             self._blocks.append((start, count))
         self._between.append((end, len(raw)))
+        gaps = [start - end for end, start in self._between]
+        blocks = ''.join(f'{gap}x{count}d' for gap, count in zip(gaps, counts, strict=False))
+        self._numbers = struct.Struct(f'<{STAMP_AT}xiI{blocks}')
 
     def fits(self, raw: bytes) -> bool:
         """Return whether ``raw`` differs in stamp and numbers only."""
@@ -165,14 +171,13 @@ class _Mould:
         for (start, count), vector in zip(self._blocks, vectors, strict=True):
             if len(vector) != count:
                 raise ValueError(f'expected {count} numbers, got {len(vector)}')
-            self._raw[start : start + 8 * count] = np.ascontiguousarray(vector, '<f8').tobytes()
+            self._raw[start : start + 8 * count] = np.asarray(vector, '<f8').tobytes()
         return bytes(self._raw)
 
-    def numbers(self, raw: bytes) -> tuple[int, list[Vector]]:
-        """Return stamp [ns] and blocks of a message that fits."""
-        seconds, nanoseconds = STAMP.unpack_from(raw, STAMP_AT)
-        blocks = [np.frombuffer(raw, '<f8', count, start) for start, count in self._blocks]
-        return seconds * SECOND + nanoseconds, blocks
+    def numbers(self, raw: bytes) -> tuple[int, list[float]]:
+        """Return stamp [ns] and the numbers of all blocks of a message that fits."""
+        seconds, nanoseconds, *numbers = self._numbers.unpack_from(raw)
+        return seconds * SECOND + nanoseconds, numbers
 
 
 def _marks(first: int, count: int) -> list[float]:
