@@ -232,4 +232,8 @@ def test_nodes_stay_on_this_machine_unless_told_otherwise(monkeypatch):
     assert node_environment()[key] == 'LOCALHOST'
     monkeypatch.setenv(key, 'SUBNET')
     assert node_environment()[key] == 'SUBNET'
+
+
+def test_nodes_print_at_once(monkeypatch):
+    monkeypatch.delenv('PYTHONUNBUFFERED', raising=False)
     assert node_environment()['PYTHONUNBUFFERED'] == '1'

@@ -71,6 +71,7 @@ def launched(tmp_path, monkeypatch):
     before = os.environ.get('AMENT_PREFIX_PATH', sys.prefix)
     monkeypatch.setenv('AMENT_PREFIX_PATH', f'{prefix}{os.pathsep}{before}')
     monkeypatch.setenv('ROS_LOG_DIR', str(tmp_path / 'log'))
+    monkeypatch.delenv('PYTHONUNBUFFERED', raising=False)
     monkeypatch.setenv('GATE', str(gate))
     running = []
 

@@ -41,6 +41,24 @@ while True:
         sys.exit(int(sys.argv[2]))
 """
 
+# Writes a file when it is interrupted.
+SAVING = """
+import os, pathlib, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+print('pid', os.getpid())
+signal.sigwait({signal.SIGINT})
+pathlib.Path(sys.argv[1]).write_text('checkpoint')
+"""
+
+STUBBORN = """
+import os, signal
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+print('pid', os.getpid())
+while True:
+    signal.pause()
+"""
+
 
 def node(ends_on='SIGINT,SIGTERM', code=0):
     return [sys.executable, '-c', NODE, ends_on, str(code)]
@@ -149,6 +167,12 @@ def test_a_line_is_printed_while_the_process_goes_on(started):
     assert run.end()[0] == 0
 
 
+def test_the_last_lines_of_a_process_are_printed(started):
+    # As much as a pipe holds, so that it is read after the process has ended.
+    run = started(('main', script(r"import os; os.write(1, b'x\n' * 32768)"), Role.MAIN))
+    assert run.end()[1] == ['[main] x'] * 32768
+
+
 @pytest.mark.parametrize('encoding', ['utf-8', 'ascii'])
 def test_text_that_cannot_be_shown_stops_nothing(started, encoding):
     talker = script(r"import sys; sys.stdout.buffer.write(b'\xff \xc3\xa9\n'); print('end')")
@@ -167,6 +191,19 @@ def test_lines_go_to_the_function_that_is_given():
     ending = Process('main', script("print('hello'); raise SystemExit(4)"), Role.MAIN)
     assert supervise([ending], write=lambda *line: lines.append(line)) == 4
     assert lines == [('main', 'hello'), ('mher', 'main ended with exit code 4')]
+
+
+def test_what_the_function_raises_is_raised_once_all_have_stopped(tmp_path):
+    def write(name, line):
+        raise ValueError(line)
+
+    processes = [
+        Process('main', script(SAVING, str(tmp_path / 'saved')), Role.MAIN),
+        Process('sim', script(STUBBORN), Role.NEEDED),
+    ]
+    with pytest.raises(ValueError, match='pid'):
+        supervise(processes, {**os.environ, MARK: str(tmp_path)}, write, Patience(1.0, 0.1))
+    assert marked(tmp_path) == []
 
 
 def test_output_that_nobody_reads_stops_everything(started, tmp_path):
@@ -369,28 +406,14 @@ def test_handlers_are_as_before_afterwards():
 
 
 def test_processes_of_a_killed_supervisor_are_stopped(started, tmp_path):
-    saving = script(
-        'import os, pathlib, signal, sys\n'
-        'signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n'
-        'print("pid", os.getpid())\n'
-        'signal.sigwait({signal.SIGINT})\n'
-        'pathlib.Path(sys.argv[1]).write_text("checkpoint")\n',
-        str(tmp_path / 'saved'),
-    )
-    stubborn = script(
-        'import os, signal\n'
-        'for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n'
-        '    signal.signal(number, signal.SIG_IGN)\n'
-        'print("pid", os.getpid())\n'
-        'while True: signal.pause()\n'
-    )
+    saving = script(SAVING, str(tmp_path / 'saved'))
     run = started(
         ('main', saving, Role.MAIN),
-        ('sim', stubborn, Role.NEEDED),
+        ('sim', script(STUBBORN), Role.NEEDED),
         interrupt=2.0,
         terminate=0.1,
     )
     run.wait_until_up(2)
-    run.process.kill()
+    os.killpg(run.process.pid, signal.SIGKILL)
     wait_until_none_is_left(tmp_path)
     assert (tmp_path / 'saved').read_text() == 'checkpoint'

@@ -58,8 +58,7 @@ class Child:
         self._collected = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self._waiter = threading.Thread(target=self._wait, daemon=True)
-        self._waiter.start()
+        threading.Thread(target=self._wait, daemon=True).start()
 
     @property
     def returncode(self) -> int:
@@ -74,11 +73,6 @@ class Child:
         self.sent = number.name
         self.deadline = time.monotonic() + patience
         self._send(number)
-
-    def kill(self) -> None:
-        """End it at once, unless it has ended, and wait for that."""
-        self._send(signal.SIGKILL)
-        self._waiter.join()
 
     def _send(self, number: signal.Signals) -> None:
         with self._lock:

@@ -1,5 +1,5 @@
 """
-Ends what a supervisor started, if the supervisor itself is killed.
+Ends what a supervisor started and cannot end itself, because it is killed or fails.
 
 The supervisor runs this file and tells it of process groups, one a line: ``+123`` was started,
 ``-123`` has ended. When the lines end, whatever is left has lost its supervisor and is stopped.
@@ -21,7 +21,7 @@ __all__ = ['guarded']
 @contextlib.contextmanager
 def guarded(interrupt: float, terminate: float) -> Iterator[Callable[[str], None]]:
     """
-    Run a guardian; yields the function that tells it a line.
+    Run a guardian; yields the function that tells it a line, and waits for it in the end.
 
     ``interrupt`` is the time from its SIGINT to SIGTERM, ``terminate`` from there to SIGKILL [s].
     """

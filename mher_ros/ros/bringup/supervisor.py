@@ -67,10 +67,10 @@ def supervise(
     SIGINT, SIGTERM and SIGHUP ask the main process to stop and, when it has, the others; the code
     is still that of the main process. Asking again is firmer. Each process leads a session of its
     own, so that a terminal's Ctrl-C reaches it once, from here. What it leaves behind in its
-    process group is killed. If this process is killed itself, a guardian stops the others.
+    process group is killed. If this process is killed itself, a guardian stops them.
 
-    Lines go to ``write``, by default to standard output after the process's name. To be called
-    from the main thread.
+    Lines go to ``write``, by default to standard output after the process's name; what it raises
+    is raised again once all have been stopped. To be called from the main thread.
     """
     supervisor = _Supervisor(processes, write or _prefixed(processes), patience or Patience())
     return supervisor.run(environment)
@@ -92,7 +92,7 @@ class _Supervisor:
     def __init__(self, processes: Sequence[Process], write: Write, patience: Patience) -> None:
         self._processes = processes
         self._roles = {process.name: process.role for process in processes}
-        self._write: Write | None = write
+        self._write = write
         self._patience = patience
         # Filled by other threads and by signal handlers; put of a SimpleQueue is safe in those.
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -100,7 +100,6 @@ class _Supervisor:
         self._asked_at: float | None = None
         self._exit_code = 0
         self._failed = False
-        self._output_error: OSError | None = None
 
     def run(self, environment: Mapping[str, str] | None) -> int:
         patience = self._patience
@@ -108,16 +107,10 @@ class _Supervisor:
             self._signals_as_events(),
             guarded(patience.interrupt, patience.terminate) as self._tell_guardian,
         ):
-            try:
-                for process in self._processes:
-                    self._start(process, environment)
-                while self._alive:
-                    self._next_event()()
-            finally:
-                for child in self._alive.values():
-                    child.kill()
-        if self._output_error is not None:
-            raise self._output_error
+            for process in self._processes:
+                self._start(process, environment)
+            while self._alive:
+                self._next_event()()
         return FAILED if self._failed else self._exit_code
 
     def _start(self, process: Process, environment: Mapping[str, str] | None) -> None:
@@ -130,7 +123,7 @@ class _Supervisor:
             process.command,
             environment,
             ladder,
-            on_line=lambda line: self._events.put(lambda: self._print(process.name, line)),
+            on_line=lambda line: self._events.put(lambda: self._write(process.name, line)),
             on_end=lambda: self._events.put(lambda: self._on_end(process.name)),
         )
         self._alive[process.name] = child
@@ -187,17 +180,7 @@ class _Supervisor:
                 self._alive[name].stop()
 
     def _say(self, sentence: str) -> None:
-        self._print(OWN_NAME, sentence)
-
-    def _print(self, name: str, line: str) -> None:
-        if self._write is None:
-            return
-        try:
-            self._write(name, line)
-        except OSError as error:
-            # Nobody sees what happens any more: end it, and raise the error then.
-            self._write, self._output_error = None, error
-            self._stop(list(self._alive))
+        self._write(OWN_NAME, sentence)
 
     @contextlib.contextmanager
     def _signals_as_events(self) -> Iterator[None]:
