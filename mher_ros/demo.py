@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from pathlib import Path
 import shutil
 from typing import Any
 
-from mher_ros.learning.config import make_config
-from mher_ros.learning.progress import Row, terminal_display
-from mher_ros.learning.run import POLICY, start_training
+from mher_ros.learning.run import POLICY, PROGRESS
 from mher_ros.options import OptionError
 from mher_ros.policy import load
 from mher_ros.policy.evaluation import (
@@ -20,6 +19,7 @@ from mher_ros.policy.evaluation import (
 )
 from mher_ros.policy.film import film_policy
 from mher_ros.policy.run import OnnxPolicy
+from mher_ros.ros.bringup.processes import run_system
 from mher_ros.tasks.rendering import RenderingError
 from mher_ros.tasks.rollouts import episode_seed
 import numpy as np
@@ -36,28 +36,34 @@ PATH_STEPS = 25
 
 def run_demo(folder: Path, seed: int = 0) -> int:
     """Tell the story in ``folder``; returns 0 if the exported policy reaches its goals."""
-    config = make_config('fetch_reach', seed=seed)
     _clear(folder)
-    story = (
+    print(
         f'1/4  A simulated Fetch arm learns to reach, from nothing, with MHER (seed {seed}).\n'
-        '     It stops once 95 of 100 new goals are reached twice running.'
+        '     The arm and the learner are two ROS nodes, which know each other by topics alone.\n'
+        '     They stop once 95 of 100 new goals are reached twice running.',
+        flush=True,
     )
-    display = terminal_display(story, 'm', config.schedule.steps)
-    trainer, _ = start_training(folder, config, [display])
-    robot_time = trainer.env_steps * trainer.agent.interface.control_period
+    values = {'task': 'fetch_reach', 'seed': seed, 'out': str(folder)}
+    code = run_system('train_sim', values)
+    if code != 0 or not (folder / POLICY).exists():
+        print('there is no policy to show')
+        return code or 1
+    rows = _rows(folder / PROGRESS)
     print('2/4  The exported policy.onnx, loaded as an arm would, tries 100 goals it never saw.')
     policy = load(folder / POLICY)
     result = evaluate_policy(policy, episodes=100, seed=seed)
     print('3/4  Drawing the learning curve and the ways to some goals.')
-    written = [folder / POLICY, folder / 'progress.csv', folder / 'demo.png']
-    _draw(folder / 'demo.png', trainer.rows, policy, seed)
+    written = [folder / POLICY, folder / PROGRESS, folder / 'demo.png']
+    _draw(folder / 'demo.png', rows, policy, seed)
     print('4/4  Filming the arm.')
     try:
         written.append(film_policy(policy, folder / 'reach.gif', goals=3, seed=seed))
     except RenderingError as error:
         print(f'     No film: {error}')
     print()
-    print(f'{"learnt in":<28} {trainer.env_steps} steps, {robot_time:.0f} s of robot time')
+    steps = int(rows[-1]['env_steps'])
+    robot_time = steps * policy.interface.control_period
+    print(f'{"learnt in":<28} {steps} steps, {robot_time:.0f} s of robot time')
     print('\n'.join(evaluation_lines(result)))
     print('\nwritten:', *(f'  {os.path.relpath(path)}' for path in written), sep='\n')
     if result['success_rate'] < 0.9:
@@ -79,7 +85,12 @@ def _clear(folder: Path) -> None:
         raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
 
 
-def _draw(path: Path, rows: list[Row], policy: OnnxPolicy, seed: int) -> None:
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline='') as file:
+        return list(csv.DictReader(file))
+
+
+def _draw(path: Path, rows: list[dict[str, str]], policy: OnnxPolicy, seed: int) -> None:
     import matplotlib
 
     matplotlib.use('Agg')
@@ -87,8 +98,8 @@ def _draw(path: Path, rows: list[Row], policy: OnnxPolicy, seed: int) -> None:
 
     figure = pyplot.figure(figsize=(11, 4.5), layout='constrained')
     curve = figure.add_subplot(1, 2, 1)
-    steps = [float(row['env_steps'] or 0) for row in rows]
-    curve.plot(steps, [100.0 * float(row['success_rate'] or 0) for row in rows], 'o-')
+    steps = [float(row['env_steps']) for row in rows]
+    curve.plot(steps, [100.0 * float(row['success_rate']) for row in rows], 'o-')
     curve.set(xlabel='environment steps, warm-up counted', ylabel='goals reached of 100')
     curve.set(ylim=(0, 103), xlim=(0, None), title='Learning')
     curve.grid(alpha=0.3)

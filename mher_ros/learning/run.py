@@ -31,7 +31,15 @@ from mher_ros.tasks.rollouts import Evaluator
 import numpy as np
 import torch
 
-__all__ = ['export_run', 'load_config', 'plan_run', 'plan_text', 'POLICY', 'start_training']
+__all__ = [
+    'export_run',
+    'load_config',
+    'plan_run',
+    'plan_text',
+    'POLICY',
+    'PROGRESS',
+    'start_training',
+]
 
 CONFIG, POLICY, PROGRESS = 'config.json', 'policy.onnx', 'progress.csv'
 REPLAYED = 256
