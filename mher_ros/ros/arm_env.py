@@ -38,6 +38,8 @@ class ArmEnv(gymnasium.Env[Any, Any]):
         self.action_space = task.action_space
         self._encoding = CommandEncoding(task.interface)
         self._steps_left = 0
+        self.episodes_lost = 0
+        """Episodes whose state could no longer be trusted."""
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -55,7 +57,12 @@ class ArmEnv(gymnasium.Env[Any, Any]):
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
         command = self._encoding.command(self.task.checked_action(action))
-        observation = self.task.observe(*self.link.exchange(command))
+        try:
+            state = self.link.exchange(command)
+        except EpisodeLostError:
+            self.episodes_lost += 1
+            raise
+        observation = self.task.observe(*state)
         self._steps_left -= 1
         reward = self.task.compute_reward(observation['achieved_goal'], self.task.goal, {})
         self._watch(observation, False)
@@ -76,9 +83,13 @@ class ArmEvaluator:
     """
 
     def __init__(
-        self, env: ArmEnv, tell: Callable[[int, int], None] = lambda done, total: None
+        self,
+        env: ArmEnv,
+        tell: Callable[[int, int], None] = lambda done, total: None,
+        notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._env, self._tell = env, tell
+        """``tell`` hears of goals done and in all, ``notice`` of goals that are tried again."""
+        self._env, self._tell, self._notice = env, tell, notice
 
     def run(self, policy: PolicyFunction, seeds: Sequence[int]) -> Evaluation:
         """Try the policy from the resets that ``seeds`` stand for."""
@@ -98,10 +109,11 @@ class ArmEvaluator:
         while True:
             try:
                 return self._try_goal(policy, seed, row)
-            except EpisodeLostError:
+            except EpisodeLostError as error:
                 lost += 1
                 if lost == 10:
                     raise
+                self._notice(f'a goal of the evaluation is tried again: {error}')
 
     def _try_goal(
         self, policy: PolicyFunction, seed: int, row: int

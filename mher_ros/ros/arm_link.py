@@ -154,6 +154,8 @@ class ArmLink(abc.ABC):
         self, accept: Callable[[int], bool], remind: Callable[[], None] = lambda: None
     ) -> JointVectors:
         """Return the first state whose stamp [ns] is accepted; calls ``remind`` meanwhile."""
+        if self._asked_to_stop():
+            raise StopAsked('stopped while the arm was moving')
         now = self._since = time.monotonic()
         again = now + RESEND
         while True:

@@ -93,6 +93,7 @@ class TrainNode(Node):
         """Learn until a budget is used up or somebody wants to stop."""
         logger = self.get_logger()
         logger.info(plan_text(self.config, self.folder))
+        evaluator = ArmEvaluator(self.env, self._progress.goals, self._progress.notice)
         try:
             trainer, ending = start_training(
                 self.folder,
@@ -101,7 +102,7 @@ class TrainNode(Node):
                 resume=self.options.resume,
                 asked_to_stop=self._stop,
                 asked_to_save=self._take_save,
-                arm=(self.env, ArmEvaluator(self.env, self._progress.goals).run),
+                arm=(self.env, evaluator.run),
             )
         finally:
             self.env.close()
@@ -142,7 +143,7 @@ class TrainNode(Node):
             'updates': str(progress.updates),
             'success rate': '' if progress.success_rate is None else f'{progress.success_rate:g}',
             'commands repeated': str(self.env.link.repeats),
-            'episodes dropped': str(progress.notices),
+            'episodes dropped': str(self.env.episodes_lost),
         }
         waited = self.env.link.silence()
         if waited > 1.0:
@@ -159,7 +160,7 @@ class RosProgress(Progress):
         self._error = node.create_publisher(Float64, '~/final_error', 10)
         self._told = time.monotonic()
         self.doing = 'starting'
-        self.env_steps = self.updates = self.notices = 0
+        self.env_steps = self.updates = 0
         self.success_rate: float | None = None
 
     def resume(self, rows: Sequence[Row]) -> None:
@@ -187,7 +188,6 @@ class RosProgress(Progress):
 
     def notice(self, text: str) -> None:
         """Log it."""
-        self.notices += 1
         self._logger.warning(text)
 
 
