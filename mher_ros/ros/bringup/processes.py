@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import importlib.util
 import os
 from pathlib import Path
 import shutil
@@ -43,6 +44,8 @@ def node_environment() -> dict[str, str]:
     environment = {
         # Nobody else's arm is to move because a default reached it.
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+        # Which node says it stands before each line already.
+        'RCUTILS_CONSOLE_OUTPUT_FORMAT': '{message}',
         **os.environ,
         'PYTHONUNBUFFERED': '1',
     }
@@ -53,6 +56,11 @@ def node_environment() -> dict[str, str]:
 
 def _program(node: NodeSpec) -> list[str]:
     if node.package == 'mher_ros':
+        if importlib.util.find_spec('rclpy') is None:
+            raise MherError(
+                'rclpy was not found: source a ROS 2 installation, or use the environment that '
+                '`make venv` creates'
+            )
         return [sys.executable, '-m', f'mher_ros.ros.{node.executable}']
     prefixes = [part for part in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if part]
     places = [str(Path(prefix, 'lib', node.package)) for prefix in prefixes]
