@@ -8,12 +8,11 @@ import subprocess
 import sys
 
 import mher_ros
-from mher_ros.errors import MherError
 from mher_ros.learning.config import ALGORITHMS, PRESETS
 from mher_ros.options import OptionError
 from mher_ros.ros.bringup import share
-from mher_ros.ros.bringup.processes import command_line, node_environment, run_system
-from mher_ros.ros.bringup.system import argument_rows, NodeSpec, Role
+from mher_ros.ros.bringup.processes import run_system
+from mher_ros.ros.bringup.system import argument_rows, Role
 from mher_ros.ros.bringup.systems import make_system, SYSTEMS
 from mher_ros.tasks import TASKS
 import pytest
@@ -171,69 +170,3 @@ def test_share_folder_is_that_of_the_prefix_the_code_is_installed_in(tmp_path, i
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.share_folder() == folder
-
-
-# Commands
-
-
-ECHO = """
-import json, sys
-import rclpy
-from rclpy.node import Node
-rclpy.init(args=sys.argv)
-node = Node('unnamed', automatically_declare_parameters_from_overrides=True)
-values = {name: node.get_parameter(name).value for name in json.loads(sys.argv[1])}
-print(json.dumps([node.get_name(), values]))
-"""
-
-
-@pytest.mark.ros
-def test_ros_reads_name_and_parameters_with_their_types():
-    values = {
-        **{'whole': 7, 'number': 0.5, 'large': 2**63 - 1, 'yes': True, 'no': False},
-        **{'empty': '', 'digits': '1', 'truth': 'true', 'quote': "it's", 'spaces': ' a  b '},
-        **{'odd': '-x: [#] é "%" :=', 'path': '/tmp/a b/run'},
-    }
-    node = NodeSpec('mher_ros', 'echo', 'echo_node', Role.MAIN, values, (json.dumps([*values]),))
-    _, _, module, *rest = command_line(node)
-    assert module == 'mher_ros.ros.echo'
-    done = subprocess.run(
-        [sys.executable, '-c', ECHO, *rest],
-        capture_output=True,
-        text=True,
-        env=node_environment(),
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == ['echo_node', values]
-
-
-def test_a_program_of_another_package_is_found_where_ros_installs_it(tmp_path, monkeypatch):
-    program = tmp_path / 'lib' / 'rviz2' / 'rviz2'
-    program.parent.mkdir(parents=True)
-    program.touch(mode=0o755)
-    monkeypatch.setenv('AMENT_PREFIX_PATH', f'/elsewhere:{tmp_path}')
-    node = NodeSpec('rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', 'a.rviz'))
-    assert command_line(node) == [
-        *(str(program), '-d', 'a.rviz'),
-        *('--ros-args', '-r', '__node:=rviz'),
-    ]
-
-
-def test_a_program_that_is_not_installed_is_refused_before_anything_starts(monkeypatch):
-    monkeypatch.setenv('AMENT_PREFIX_PATH', '')
-    monkeypatch.setenv('PATH', '')
-    with pytest.raises(MherError, match='rviz2 was not found'):
-        run_system('train_sim', {'rviz': True})
-
-
-def test_nodes_stay_on_this_machine_unless_told_otherwise(monkeypatch):
-    key = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
-    monkeypatch.delenv(key, raising=False)
-    assert node_environment()[key] == 'LOCALHOST'
-    monkeypatch.setenv(key, 'SUBNET')
-    assert node_environment()[key] == 'SUBNET'
-
-
-def test_nodes_print_at_once(monkeypatch):
-    monkeypatch.delenv('PYTHONUNBUFFERED', raising=False)
-    assert node_environment()['PYTHONUNBUFFERED'] == '1'
