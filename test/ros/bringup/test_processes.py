@@ -105,14 +105,14 @@ def up(world, mark):
 def test_training_that_was_interrupted_goes_on_to_its_end(up, tmp_path, mark):
     folder = tmp_path / 'run'
     first = up('train_sim', 'task:=point2d_large', 'steps:=100', f'out:={folder}')
-    first.wait_for(r'\[train_node\] .* point2d_large, mher, preset fast')
+    first.wait_for(r'\[train_node\] .*point2d_large, mher, preset fast')
     first.signal(signal.SIGINT)
     assert first.end() == 0
     mark.wait_until_none_is_left()
     assert (folder / 'checkpoint').exists()
 
     second = up('train_sim', 'resume:=true', f'out:={folder}')
-    second.wait_for(r'\[sim_node\]   .* point2d_large')
+    second.wait_for(r'\[sim_node\]   .*point2d_large')
     second.wait_for('stopped after 100 steps', patience=300.0)
     assert second.end() == 0
     mark.wait_until_none_is_left()
@@ -122,7 +122,7 @@ def test_training_that_was_interrupted_goes_on_to_its_end(up, tmp_path, mark):
 @pytest.mark.ros
 def test_training_fails_with_the_arm_that_dies(up, tmp_path, mark):
     run = up('train_sim', 'task:=point2d_large', f'out:={tmp_path / "run"}')
-    run.wait_for(r'\[train_node\] .* point2d_large, mher')
+    run.wait_for(r'\[train_node\] .*point2d_large, mher')
     (arm,) = (pid for pid, command in mark.processes().items() if 'ros.sim_node' in command)
     os.kill(arm, signal.SIGKILL)
     run.wait_for(r'\[mher\] +sim_node was ended by SIGKILL, but is needed; stopping train_node')
