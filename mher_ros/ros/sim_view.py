@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from mher_ros.ros.markers import RobotMarkers
@@ -16,6 +16,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
+
+if TYPE_CHECKING:
+    from mher_ros.ros.sim_window import SimWindow
 
 __all__ = ['SimView']
 
@@ -38,11 +41,12 @@ class SimView:
             String(data=urdf_of(plant.model, name, plant.joint_names, plant.frame))
         )
         self._frames = _Frames(node, plant) if _has_tf() else None
-        self._window: Any = None
+        self._window: SimWindow | None = None
         if viewer:
-            import mujoco.viewer
+            # What it imports needs a screen.
+            from mher_ros.ros.sim_window import SimWindow
 
-            self._window = mujoco.viewer.launch_passive(plant.model, plant.data)
+            self._window = SimWindow(plant)
 
     def show(self, stamp: int) -> None:
         """Publish the arm as it is at ``stamp`` [ns]."""
@@ -54,8 +58,8 @@ class SimView:
             self._markers.publish(self._robot.at(self._plant.data, clock.clock))
         if self._frames is not None:
             self._frames.publish(clock.clock)
-        if self._window is not None and self._window.is_running():
-            self._window.sync()
+        if self._window is not None:
+            self._window.show()
 
     def close(self) -> None:
         """Close the window."""

@@ -65,7 +65,7 @@ class JointPlant(Plant):
         rest = make(task)
         assert isinstance(rest, MujocoTask)
         rest.reset(seed=0)
-        self.joint_names = rest.joint_names
+        self.joint_names, self.camera = rest.joint_names, rest.camera
         self.command_names = tuple(arm.joints)
         self._arm = [self.joint_names.index(name) for name in self.command_names]
         self._fixed_positions, _ = rest.joint_state()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -17,6 +18,8 @@ class Plant(abc.ABC):
     model: mujoco.MjModel
     data: mujoco.MjData
     """What is shown of the arm."""
+    camera: dict[str, Any]
+    """Whence to look at it, as fields of MuJoCo's camera."""
     frame: str
     """Frame of the tool, of commands to it, and of everything shown."""
     period: float

@@ -30,9 +30,11 @@ class TaskPlant(Plant):
         self.command_names = self.encoding.names
         if isinstance(self._task, MujocoTask):
             self.model, self.data = self._task.model, self._task.data
+            self.camera = self._task.camera
         else:
             self.model = point_scene(self._task)
             self.data = mujoco.MjData(self.model)
+            self.camera = {'distance': 1.5 * self.model.stat.extent, 'elevation': -89.0}
         self.reset()
 
     def reset(self, seed: int | None = None) -> None:
