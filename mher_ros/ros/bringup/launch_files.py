@@ -70,7 +70,7 @@ def launch_node(node: NodeSpec) -> Node:
         package=node.package,
         executable=node.executable,
         name=node.name,
-        parameters=[dict(node.parameters)],
+        parameters=[dict(node.parameters)] if node.parameters else None,
         arguments=list(node.arguments),
         output='screen',
         additional_env={'PYTHONUNBUFFERED': '1'},

@@ -60,12 +60,16 @@ def launched(tmp_path, monkeypatch):
     prefix = tmp_path / 'prefix'
     index = prefix / 'share' / 'ament_index' / 'resource_index' / 'packages'
     index.mkdir(parents=True)
-    (index / 'mher_ros').touch()
-    programs = prefix / 'lib' / 'mher_ros'
-    programs.mkdir(parents=True)
-    for name in ('sim_node', 'train_node'):
-        (programs / name).write_text(f'#!{sys.executable}\n{NODE}')
-        (programs / name).chmod(0o755)
+    for package, name, text in (
+        ('mher_ros', 'sim_node', f'#!{sys.executable}\n{NODE}'),
+        ('mher_ros', 'train_node', f'#!{sys.executable}\n{NODE}'),
+        ('rviz2', 'rviz2', '#!/bin/sh\necho "$@"\n'),
+    ):
+        (index / package).touch()
+        program = prefix / 'lib' / package / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o755)
     gate = tmp_path / 'gate'
     os.mkfifo(gate)
     before = os.environ.get('AMENT_PREFIX_PATH', sys.prefix)
@@ -91,6 +95,7 @@ def launched(tmp_path, monkeypatch):
 class Launched:
     def __init__(self, what, environment, gate):
         self.gate = gate
+        self.lines = []
         self.process = subprocess.Popen(
             [sys.executable, '-c', DRIVER, json.dumps(what)],
             stdout=subprocess.PIPE,
@@ -102,19 +107,26 @@ class Launched:
 
     def wait_until_up(self):
         """Return the parameters of both nodes by name."""
-        nodes, lines = {}, []
+        nodes = {}
         for line in self.process.stdout:
-            lines.append(line)
+            self.lines.append(line.rstrip('\n'))
             if ' READY ' in line:
                 name, values = json.loads(line.partition(' READY ')[2])
                 nodes[name] = {key: values[key] for key in values.keys() - OF_EVERY_NODE}
             if len(nodes) == 2:
                 return nodes
-        pytest.fail(''.join(lines))
+        pytest.fail('\n'.join(self.lines))
+
+    def read_until(self, wanted):
+        while not any(wanted in line for line in self.lines):
+            line = self.process.stdout.readline()
+            assert line, self.lines
+            self.lines.append(line.rstrip('\n'))
 
     def end(self):
+        """Return the exit code and everything that was printed."""
         out, _ = self.process.communicate(timeout=60)
-        return self.process.returncode, out
+        return self.process.returncode, '\n'.join([*self.lines, out])
 
 
 @pytest.mark.parametrize('name', list(SYSTEMS))
@@ -160,6 +172,18 @@ def test_the_launch_fails_when_the_arm_dies(launched):
     assert code == 1
     assert 'sim_node ended with exit code 0, but is needed' in out
     assert '[train_node-2] saved' in out
+
+
+@pytest.mark.ros
+def test_training_goes_on_without_rviz(launched):
+    run = launched({'rviz': 'true'}, train_node_ENDS_WITH='0')
+    run.wait_until_up()
+    run.read_until('[rviz2-3]: process has finished cleanly')
+    run.gate.write_text('')
+    code, out = run.end()
+    assert code == 0
+    layout = LAUNCH_FILES.parent / 'config' / 'rviz' / 'train.rviz'
+    assert f'[rviz2-3] -d {layout} --ros-args -r __node:=rviz\n' in out
 
 
 @pytest.mark.ros
