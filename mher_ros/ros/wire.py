@@ -18,6 +18,7 @@ from mher_ros.errors import MherError
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
 __all__ = [
@@ -67,18 +68,19 @@ class JointStateReader:
 
     def read(self, raw: bytes) -> tuple[int, Vector, Vector]:
         """Return stamp [ns], positions (n,) and velocities (n,) of the joints asked for."""
-        if self._mould is None or not self._mould.fits(raw):
-            self._learn(raw)
-            assert self._mould is not None
-        stamp, numbers = self._mould.numbers(raw)
+        if self._mould is not None and self._mould.fits(raw):
+            stamp, numbers = self._mould.numbers(raw)
+        else:
+            stamp, numbers = self._learn(raw)
+        positions, velocities = np.array(numbers).reshape(2, -1)
+        if self._order is not None:
+            positions, velocities = positions[self._order], velocities[self._order]
+            numbers = [*positions, *velocities]  # nobody looks at the others
         if not math.isfinite(sum(numbers)):
             raise MessageError('a joint state of finite numbers is expected, got others')
-        positions, velocities = np.array(numbers).reshape(2, -1)
-        if self._order is None:
-            return stamp, positions, velocities
-        return stamp, positions[self._order], velocities[self._order]
+        return stamp, positions, velocities
 
-    def _learn(self, raw: bytes) -> None:
+    def _learn(self, raw: bytes) -> tuple[int, list[float]]:
         message = deserialize_message(raw, JointState)
         told = list(message.name)
         missing = [name for name in self._names if name not in told]
@@ -96,9 +98,10 @@ class JointStateReader:
         self._order = None
         if told != self._names:
             self._order = [told.index(name) for name in self._names]
-        count = len(told)
+        count, numbers = len(told), [*message.position, *message.velocity]
         message.position, message.velocity = _marks(0, count), _marks(count, count)
-        self._mould = _Mould(serialize_message(message), count, count)
+        self._mould = _Mould(serialize_message(message), count, count, seen=raw)
+        return Time.from_msg(message.header.stamp).nanoseconds, numbers
 
 
 class TwistWriter:
@@ -119,17 +122,14 @@ class TwistReader:
 
     def __init__(self, frame: str) -> None:
         self._frame = frame
-        self._mould = _twist_mould(frame)
+        self._mould: _Mould | None = None
 
     def read(self, raw: bytes) -> tuple[int, Vector]:
         """Return stamp [ns] and linear velocity (3,) [m/s]."""
-        mould = self._mould
-        if not mould.fits(raw):
-            frame = deserialize_message(raw, TwistStamped).header.frame_id
-            if frame not in ('', self._frame):
-                raise MessageError(f'a twist in frame {self._frame!r} is expected, got {frame!r}')
-            mould = _twist_mould(frame)
-        stamp, numbers = mould.numbers(raw)
+        if self._mould is not None and self._mould.fits(raw):
+            stamp, numbers = self._mould.numbers(raw)
+        else:
+            stamp, numbers = self._learn(raw)
         if not math.isfinite(sum(numbers)):
             raise MessageError(f'a twist of finite numbers is expected, got {numbers}')
         if any(numbers[3:]):
@@ -138,31 +138,48 @@ class TwistReader:
             )
         return stamp, np.array(numbers[:3])
 
+    def _learn(self, raw: bytes) -> tuple[int, list[float]]:
+        message = deserialize_message(raw, TwistStamped)
+        frame = message.header.frame_id
+        if frame not in ('', self._frame):
+            raise MessageError(f'a twist in frame {self._frame!r} is expected, got {frame!r}')
+        self._mould = _twist_mould(frame, seen=raw)
+        linear, angular = message.twist.linear, message.twist.angular
+        numbers = [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
+        return Time.from_msg(message.header.stamp).nanoseconds, numbers
+
 
 class _Mould:
     """The bytes of a message around its stamp and its blocks of doubles."""
 
-    def __init__(self, raw: bytes, *counts: int) -> None:
-        """Find the blocks in a message whose doubles are ``_marks`` in order."""
-        self._raw = bytearray(raw)
+    def __init__(self, raw: bytes, *counts: int, seen: bytes | None = None) -> None:
+        """
+        Find the blocks in a message whose doubles are ``_marks`` in order.
+
+        Between its parts a message holds whatever was in memory, so others are not compared with
+        ``raw`` but with one as it came, ``seen``, if it is encoded in the same way.
+        """
+        alike = seen is not None and len(seen) == len(raw) and seen[:STAMP_AT] == raw[:STAMP_AT]
+        self._raw = bytearray(seen if seen is not None and alike else raw)
         self._blocks: list[tuple[int, int]] = []
         first, end = 0, STAMP_AT + STAMP.size
-        self._between: list[tuple[int, int]] = []
+        between: list[tuple[int, int]] = []
         for count in counts:
             marks = np.array(_marks(first, count)).tobytes()
             start = raw.index(marks, end)
-            self._between.append((end, start))
+            between.append((end, start))
             first, end = first + count, start + len(marks)
             self._blocks.append((start, count))
-        self._between.append((end, len(raw)))
-        gaps = [start - end for end, start in self._between]
-        blocks = ''.join(f'{gap}x{count}d' for gap, count in zip(gaps, counts, strict=False))
+        gaps = [start - end for end, start in between]
+        blocks = ''.join(f'{gap}x{count}d' for gap, count in zip(gaps, counts, strict=True))
         self._numbers = struct.Struct(f'<{STAMP_AT}xiI{blocks}')
+        fixed = [*between, (end, len(raw))]
+        self._fixed = [(start, end, bytes(self._raw[start:end])) for start, end in fixed]
 
     def fits(self, raw: bytes) -> bool:
         """Return whether ``raw`` differs in stamp and numbers only."""
         return len(raw) == len(self._raw) and all(
-            raw[start:end] == self._raw[start:end] for start, end in self._between
+            raw[start:end] == part for start, end, part in self._fixed
         )
 
     def fill(self, stamp: int, *vectors: Vector) -> bytes:
@@ -185,9 +202,9 @@ def _marks(first: int, count: int) -> list[float]:
     return [(first + index + 1) * np.pi * 1e-200 for index in range(count)]
 
 
-def _twist_mould(frame: str) -> _Mould:
+def _twist_mould(frame: str, seen: bytes | None = None) -> _Mould:
     message: Any = TwistStamped()
     message.header.frame_id = frame
     linear, angular = message.twist.linear, message.twist.angular
     linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = _marks(0, 6)
-    return _Mould(serialize_message(message), 6)
+    return _Mould(serialize_message(message), 6, seen=seen)

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 import json
+import threading
 import time
 
 from geometry_msgs.msg import TwistStamped
@@ -39,17 +40,19 @@ class Notices(Progress):
 @pytest.fixture
 def trained_beyond(world, tmp_path):
     """Return a function that begins to train in this process with an arm beyond the relay."""
-    pool = ThreadPoolExecutor(1)
+    pool, over = ThreadPoolExecutor(1), threading.Event()
 
     def begin(config, notices=None):
         notices = notices or Notices()
-        env = world.arm(LockstepLink, make(config.task_name, config.task), RELAYED)
+        task = make(config.task_name, config.task)
+        env = world.arm(LockstepLink, task, RELAYED, asked_to_stop=over.is_set)
         arm = env, ArmEvaluator(env, notice=notices.notice).run
         return pool.submit(
             start_training, tmp_path / 'run', config, [notices], arm=arm, export=False
         )
 
     yield begin
+    over.set()
     pool.shutdown()
 
 
