@@ -32,7 +32,8 @@ def declare(node: Node, defaults: Options, changing: tuple[str, ...] = ()) -> Op
         override = node._parameter_overrides.get(name)
         if isinstance(default, float) and override and type(override.value) is int:
             # A person who writes 2 for 2.0 is understood.
-            node._parameter_overrides[name] = Parameter(name, value=float(override.value))
+            override = Parameter(name, value=float(override.value))
+            node._parameter_overrides[name] = override
         descriptor = _descriptor(field, read_only=name not in changing)
         try:
             values[name] = node.declare_parameter(name, default, descriptor).value
