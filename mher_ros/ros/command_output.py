@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 
 from geometry_msgs.msg import TwistStamped
-from mher_ros.ros.inbox import AHEAD
+from mher_ros.ros.inbox import SPEAKING
 from mher_ros.ros.wire import SECOND, TwistWriter
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class TwistOutput(CommandOutput):
     """The tool's velocity in ``frame``, as MoveIt Servo takes it."""
 
     def __init__(self, node: Node, frame: str) -> None:
-        self._publisher = node.create_publisher(TwistStamped, 'twist_command', AHEAD)
+        self._publisher = node.create_publisher(TwistStamped, 'twist_command', SPEAKING)
         self._writer = TwistWriter(frame)
         self.topic = self._publisher.topic_name
 
@@ -42,7 +42,7 @@ class EffortOutput(CommandOutput):
     """A torque for each joint, as a trajectory of one point."""
 
     def __init__(self, node: Node, joint_names: tuple[str, ...]) -> None:
-        self._publisher = node.create_publisher(JointTrajectory, 'joint_trajectory', AHEAD)
+        self._publisher = node.create_publisher(JointTrajectory, 'joint_trajectory', SPEAKING)
         self._message = JointTrajectory(
             joint_names=list(joint_names), points=[JointTrajectoryPoint()]
         )

@@ -8,14 +8,18 @@ from typing import Any
 from rclpy.callback_groups import CallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-__all__ = ['AHEAD', 'Inbox']
+__all__ = ['Inbox', 'SPEAKING']
 
-NEWEST = QoSProfile(depth=1)
-"""Reliable, and only the newest counts. Best effort loses messages under load."""
-AHEAD = QoSProfile(depth=100)
-"""What publishes them keeps more: a full history asks for an acknowledgement of every message."""
+LISTENING = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""
+Only the newest counts, and nothing is acknowledged: that halves the threads woken by a round trip.
+
+Whoever needs an answer asks again anyway, since the other process may have died.
+"""
+SPEAKING = QoSProfile(depth=10)
+"""What is published for an inbox; reliable, for others that want it so."""
 
 
 class Inbox:
@@ -28,7 +32,7 @@ class Inbox:
     def __init__(self, node: Node, kind: type, topic: str) -> None:
         self.kind = kind
         self.subscription = node.create_subscription(
-            kind, topic, _nobody, NEWEST, callback_group=_NotSpun(), raw=True
+            kind, topic, _nobody, LISTENING, callback_group=_NotSpun(), raw=True
         )
         self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 

@@ -12,7 +12,7 @@ from typing import Any
 from mher_ros.options import option, OptionError
 from mher_ros.ros.command_input import CommandInput, JointInput, TwistInput
 from mher_ros.ros.diagnostics import report_diagnostics
-from mher_ros.ros.inbox import AHEAD
+from mher_ros.ros.inbox import SPEAKING
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import run_process, spinning, StopRequest
 from mher_ros.ros.sim_view import SimView
@@ -22,6 +22,8 @@ from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.task_plant import TaskPlant
 from mher_ros.tasks import TASKS
+import numpy as np
+from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -89,10 +91,11 @@ class SimNode(Node):
         self._period = round(self._plant.period * 1e9)
         self._stamp = time.time_ns()
         self._steps = 0
+        self._command: NDArray[np.float64] | None = None
         self._latest = b''
         self._lateness = Lateness()
         self._writer = JointStateWriter(self._plant.joint_names, self._plant.frame)
-        self._states = self.create_publisher(JointState, 'joint_states', AHEAD)
+        self._states = self.create_publisher(JointState, 'joint_states', SPEAKING)
         self._view = SimView(self, self._plant, self.options.task, self.options.viewer)
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/pause', self._on_pause)
@@ -151,7 +154,7 @@ class SimNode(Node):
     def _run_in_real_time(self, stop: StopRequest) -> None:
         tick = self._plant.period / self.options.rate_factor
         pause = 1.0 / self.options.view_rate
-        command, commanded = None, -self.options.command_timeout
+        commanded = -self.options.command_timeout
         look = due = time.monotonic() + tick
         while not stop():
             now = time.monotonic()
@@ -159,15 +162,16 @@ class SimNode(Node):
                 time.sleep(min(due - now, PATIENCE))
                 continue
             with self._lock:
-                asked = self._input.follow(self._plant.period)
-                if asked is not None:
-                    command, commanded = asked, now
-                elif now - commanded > self.options.command_timeout:
-                    command = None
                 if self._paused:
+                    self._input.ignore()
                     self._states.publish(self._latest)
                 else:
-                    self._advance(command)
+                    asked = self._input.follow(self._plant.period)
+                    if asked is not None:
+                        self._command, commanded = asked, now
+                    elif now - commanded > self.options.command_timeout:
+                        self._command = None
+                    self._advance(self._command)
                 if now >= look:
                     self._view.show(self._stamp)
                     look += pause
@@ -177,7 +181,7 @@ class SimNode(Node):
                 self._lateness.lost += now - due
                 due = now
 
-    def _advance(self, command: Any) -> None:
+    def _advance(self, command: NDArray[np.float64] | None) -> None:
         self._plant.advance(command)
         self._stamp += self._period
         self._steps += 1
@@ -191,6 +195,8 @@ class SimNode(Node):
         seed = self.get_parameter('seed').value
         with self._lock:
             self._plant.reset(None if seed < 0 else seed)
+            self._command = None
+            self._input.forget()
             self._stamp += self._period
             self._tell_state()
             # Whoever steps the arm needs to know which state is the first.
