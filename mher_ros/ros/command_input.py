@@ -39,6 +39,14 @@ class CommandInput(abc.ABC):
     def follow(self, period: float) -> NDArray[np.float64] | None:
         """Return what is asked for the coming ``period`` [s] by what came since the last call."""
 
+    @abc.abstractmethod
+    def ignore(self) -> None:
+        """Let go by what came since the last call; what is being followed waits."""
+
+    @abc.abstractmethod
+    def forget(self) -> None:
+        """Give up what is being followed."""
+
     def _refuse(self, topic: str, error: MessageError) -> None:
         self.refused += 1
         self._logger.warning(f'refused a message on {topic}: {error}', throttle_duration_sec=1.0)
@@ -71,6 +79,13 @@ class TwistInput(CommandInput):
         """Return the newest twist."""
         taken = self.take(0.0)
         return None if taken is None else taken[1]
+
+    def ignore(self) -> None:
+        """Let the newest twist go by."""
+        self._inbox.take(0.0)
+
+    def forget(self) -> None:
+        """Do nothing: a twist is no way to be followed."""
 
 
 class JointInput(CommandInput):
@@ -117,6 +132,15 @@ class JointInput(CommandInput):
         if self._trajectory is None or self._trajectory.is_over():
             return None
         return self._trajectory.advance(period)
+
+    def ignore(self) -> None:
+        """Let the newest vector and trajectory go by."""
+        self._vectors.take(0.0)
+        self._trajectories.take(0.0)
+
+    def forget(self) -> None:
+        """Give up the trajectory."""
+        self._trajectory = None
 
     def _start(self) -> NDArray[np.float64]:
         if self._field != 'positions':

@@ -167,7 +167,7 @@ class Listener:
         """Return the first accepted message of those that come from now on (``after``)."""
         end = time.monotonic() + patience
         with self._news:
-            index = len(self.messages) if after is None else after
+            index = len(self.messages) if after is None else after % (len(self.messages) + 1)
             while True:
                 while index < len(self.messages):
                     index += 1
@@ -314,7 +314,7 @@ class World:
         return relay
 
     def peer(self, remap=()):
-        peer = Peer(f'peer{len(self._peers)}', self.domain, remap)
+        peer = Peer(f'peer{len(self._peers)}_{self.domain}', self.domain, remap)
         self._peers.append(peer)
         return peer
 
@@ -411,6 +411,13 @@ def shared_world(meshes):
     """Return a ROS domain that the tests of a file share."""
     with open_world() as world:
         yield world
+
+
+@pytest.fixture(scope='module')
+def shared_worlds(meshes):
+    """Return a function that opens one more of those."""
+    with contextlib.ExitStack() as worlds:
+        yield lambda: worlds.enter_context(open_world())
 
 
 @pytest.fixture(scope='session')
