@@ -258,7 +258,6 @@ class Peer:
 
     def close(self):
         self._closing = True
-        self._executor.wake()
         self._thread.join()
         self._executor.shutdown()
         self.node.destroy_node()
@@ -266,7 +265,7 @@ class Peer:
 
     def _spin(self):
         while not self._closing:
-            self._executor.spin_once(timeout_sec=0.5)
+            self._executor.spin_once(timeout_sec=0.1)
 
 
 class World:

@@ -1,0 +1,246 @@
+"""The arm behind topics as an env, with a real sim_node at the other end."""
+
+import time
+
+from mher_ros.errors import ArmError, EpisodeLostError, StopAsked
+from mher_ros.learning.run import start_training
+from mher_ros.ros import arm_link
+from mher_ros.ros.arm_env import ArmEvaluator
+from mher_ros.ros.arm_link import ArmSilentError, LockstepLink, PacedLink
+from mher_ros.tasks import make, TASKS
+from mher_ros.tasks.rollouts import Evaluator, LOCKSTEP
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState  # with rclpy
+
+pytestmark = pytest.mark.ros
+
+
+def actions_for(task, count, seed=0):
+    size = (count, len(task.interface.action))
+    return np.random.default_rng(seed).uniform(-1.2, 1.2, size)
+
+
+def assert_same(one, two):
+    assert one.keys() == two.keys()
+    for key in one:
+        np.testing.assert_array_equal(one[key], two[key])
+
+
+# In lockstep
+
+
+@pytest.mark.parametrize('name', TASKS)
+def test_an_episode_is_the_tasks_own_to_the_bit(world, name):
+    world.sim_node(name)
+    task = make(name)
+    env = world.arm(LockstepLink, make(name))
+    assert env.observation_space == task.observation_space
+    assert env.action_space == task.action_space
+    for seed in (1, 2):
+        assert_same(env.reset(seed=seed)[0], task.reset(seed=seed)[0])
+        for action in actions_for(task, task.interface.episode_steps, seed):
+            (observation, *rest), (expected, *others) = env.step(action), task.step(action)
+            assert_same(observation, expected)
+            assert rest == others
+        assert rest[2] is True  # truncated
+    env.close()
+
+
+def test_an_evaluation_is_that_of_one_process_to_the_bit(world):
+    world.sim_node('reacher')
+    env = world.arm(LockstepLink, make('reacher'))
+    weights = np.random.default_rng(0).normal(size=(2, 11))
+    offsets = 0.1 * np.arange(LOCKSTEP)[:, None]
+
+    def policy(observations, goals):
+        # It matters in which row a goal is shown: a matrix product may round each row its own way.
+        return np.tanh(observations @ weights.T + offsets).astype(np.float32)
+
+    told = []
+    seeds = range(27)  # more than share a policy call
+    seen = ArmEvaluator(env, lambda *goals: told.append(goals)).run(policy, seeds)
+    expected = Evaluator('reacher').run(policy, seeds)
+    assert seen.summary() == expected.summary()
+    np.testing.assert_array_equal(seen.final_errors, expected.final_errors)
+    assert told == [(index, 27) for index in range(27)]
+
+
+REACHER = {'schedule.evaluation_goals': '3'}
+SLOW = {'schedule.steps': '100', 'schedule.evaluation_goals': '2'}
+
+
+@pytest.mark.parametrize(
+    ('name', 'changes'),
+    [
+        ('reacher', REACHER),
+        pytest.param('fetch_reach', SLOW, marks=pytest.mark.slow),
+        pytest.param('sawyer_reach', SLOW, marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_is_that_of_one_process(world, tmp_path, tiny, in_process, run_in, name, changes):
+    world.sim_node(name)
+    config = tiny(name, **changes)
+    env = world.arm(LockstepLink, make(name, config.task))
+    start_training(tmp_path / 'run', config, arm=(env, ArmEvaluator(env).run))
+    assert run_in(tmp_path / 'run').rows() == in_process(name, **changes).rows()
+    assert run_in(tmp_path / 'run').policy() == in_process(name, **changes).policy()
+
+
+def test_an_episode_of_a_restarted_arm_is_lost_and_the_next_is_not(world):
+    sim = world.sim_node()
+    task = make('point2d_large')
+    env = world.arm(LockstepLink, make('point2d_large'))
+    env.reset(seed=1)
+    env.step((0.5, 0.5))
+    sim.kill()
+    world.sim_node()
+    with pytest.raises(EpisodeLostError, match='the arm was restarted'):
+        env.step((0.5, 0.5))
+    assert env.episodes_lost == 1
+    assert_same(env.reset(seed=2)[0], task.reset(seed=2)[0])
+    assert_same(env.step((0.5, 0.5))[0], task.step((0.5, 0.5))[0])
+
+
+def test_an_arm_restarted_in_the_middle_of_a_reset_starts_where_it_should(world, monkeypatch):
+    sim = world.sim_node()
+    env = world.arm(LockstepLink, make('point2d_large'))
+    call, called = env.link._call, []
+
+    def call_and_restart(client, request):
+        answer = call(client, request)
+        called.append(client.srv_name)
+        if len(called) == 1:  # the seed has been told, the reset not been asked for
+            sim.kill()
+            world.sim_node()
+        return answer
+
+    monkeypatch.setattr(env.link, '_call', call_and_restart)
+    assert_same(env.reset(seed=2)[0], make('point2d_large').reset(seed=2)[0])
+    assert len(called) == 4
+
+
+def test_an_episode_that_somebody_else_disturbs_is_lost(world):
+    world.sim_node()
+    env = world.arm(LockstepLink, make('point2d_large'))
+    other = world.arm(LockstepLink, make('point2d_large'))
+    env.reset(seed=1)
+    env.step((0.5, 0.5))
+    other.reset(seed=2)
+    other.step((0.5, 0.5))
+    with pytest.raises(EpisodeLostError, match='somebody else resets or commands it'):
+        env.step((0.5, 0.5))
+
+
+def test_an_arm_that_was_never_there_is_told_by_its_service(world, monkeypatch):
+    monkeypatch.setattr(arm_link, 'FIRST_CONTACT', 0.0)
+    env = world.arm(LockstepLink, make('point2d_large'), timeout=0.5)
+    began = time.monotonic()
+    with pytest.raises(ArmSilentError) as caught:
+        env.reset(seed=1)
+    assert time.monotonic() - began < 3.0
+    assert str(caught.value) == (
+        'nothing on sim_node/set_parameters for 0.5 s (nobody offers it): is the arm, or '
+        'sim_node, running in this ROS domain?'
+    )
+
+
+def test_an_arm_with_other_joints_is_told_by_what_it_lacks(world, monkeypatch):
+    monkeypatch.setattr(arm_link, 'FIRST_CONTACT', 0.0)
+    world.sim_node('sawyer_reach')
+    env = world.arm(LockstepLink, make('fetch_reach'), timeout=2.0)
+    with pytest.raises(ArmSilentError) as caught:
+        env.reset(seed=1)
+    said = str(caught.value)
+    assert said.startswith('nothing on /joint_states that can be used for 2 s (1 node publishes')
+    assert 'the joint state lacks slide0_joint, ' in said
+    assert 'it tells of right_j0, ' in said
+
+
+def test_a_wish_to_stop_is_seen_in_the_middle_of_an_episode(world):
+    world.sim_node()
+    wish = []
+    env = world.arm(LockstepLink, make('point2d_large'), asked_to_stop=lambda: bool(wish))
+    env.reset(seed=1)
+    env.step((0.5, 0.5))
+    wish.append('stop')
+    with pytest.raises(StopAsked):
+        env.step((0.5, 0.5))
+
+
+def test_an_arm_that_takes_no_seed_is_an_error(world):
+    # It has the parameter, but not for numbers of that kind.
+    world.sim_node()
+    env = world.arm(LockstepLink, make('point2d_large'))
+    with pytest.raises(ArmError, match='the arm takes no seed for its start'):
+        env.link.reset(-5)
+
+
+# Paced by the arm's own clock
+
+
+@pytest.fixture(scope='module')
+def paced(shared_world):
+    """Return an arm that does not wait, as an env, and a listener to its states."""
+    shared_world.sim_node(stepping='realtime', command_timeout=5.0)
+    env = shared_world.arm(PacedLink, make('point2d_large'))
+    return env, shared_world.peer().listen(JointState, 'joint_states')
+
+
+def test_an_arm_that_cannot_wait_does_a_step_a_period(paced):
+    env, _ = paced
+    before = env.reset(seed=3)[0]['observation']
+    goal = make('point2d_large').reset(seed=3)[0]['desired_goal']
+    began = time.monotonic()
+    for action in actions_for(env.task, 20):
+        observation = env.step(action)[0]
+        # Each command is in force for one period, and no period passes without one.
+        expected = np.clip(before + np.clip(np.float32(action), -1.0, 1.0), -5.0, 5.0)
+        np.testing.assert_array_equal(observation['observation'], expected)
+        np.testing.assert_array_equal(observation['desired_goal'], goal)
+        before = observation['observation']
+    assert time.monotonic() - began == pytest.approx(20 * 0.1, rel=0.2)
+
+
+def test_a_command_that_comes_too_late_loses_the_episode(paced):
+    env, states = paced
+    env.reset(seed=4)
+    env.step((0.1, 0.1))
+    for _ in range(2):
+        states.wait_for()
+    lost = env.episodes_lost
+    with pytest.raises(EpisodeLostError, match='a command came too late'):
+        env.step((0.1, 0.1))
+    assert env.episodes_lost == lost + 1
+    env.reset(seed=4)
+    env.step((0.1, 0.1))
+
+
+def test_an_arm_that_cannot_wait_and_is_restarted_loses_the_episode(world):
+    sim = world.sim_node(stepping='realtime')
+    env = world.arm(PacedLink, make('point2d_large'))
+    env.reset(seed=5)
+    env.step((0.1, 0.1))
+    sim.kill()
+    world.sim_node(stepping='realtime')
+    with pytest.raises(EpisodeLostError):
+        env.step((0.1, 0.1))
+    start = env.reset(seed=6)[0]
+    assert_same(start, make('point2d_large').reset(seed=6)[0])
+
+
+def test_an_arm_that_is_left_stands_still(paced):
+    env, states = paced
+    env.reset(seed=7)
+    for _ in range(3):
+        env.step((0.05, 0.05))
+    env.close()
+    moved = []
+
+    def stands(state):
+        moved.append(tuple(state.position))
+        return len(moved) > 1 and moved[-1] == moved[-2]
+
+    states.wait_for(stands)
+    # It was told to: the command itself would have been in force for five seconds.
+    assert len(moved) <= 3
