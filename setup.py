@@ -62,8 +62,8 @@ setup(
     entry_points={
         'console_scripts': [
             'mher = mher_ros.cli:main',
-            'sim_node = mher_ros.ros.sim_node:main',
-            'train_node = mher_ros.ros.train_node:main',
+            'sim_node = mher_ros.ros.process:sim_node',
+            'train_node = mher_ros.ros.process:train_node',
         ],
     },
     zip_safe=True,

@@ -1,6 +1,9 @@
 """What can go wrong that the person in front of it can put right."""
 
-__all__ = ['ArmError', 'EpisodeLostError', 'MherError', 'StopAsked']
+__all__ = ['ArmError', 'EpisodeLostError', 'MherError', 'StopAsked', 'TRIES']
+
+TRIES = 10
+"""Times an episode is begun before the arm is given up."""
 
 
 class MherError(Exception):
@@ -12,7 +15,7 @@ class ArmError(MherError):
 
 
 class EpisodeLostError(ArmError):
-    """The state of an episode can no longer be trusted; the episode can be done again."""
+    """The state of an episode can no longer be trusted; it is begun up to ``TRIES`` times."""
 
 
 class StopAsked(MherError):

@@ -139,7 +139,7 @@ def figures(text):
         ),
         (
             ['point2d_large', '--resume'],
-            'to go on with a run, name its folder (--out)',
+            'to go on with a run, name its folder (out)',
         ),
     ],
 )
@@ -168,7 +168,7 @@ def test_folder_below_a_file_is_refused(refused, tmp_path, resume):
 def test_folder_that_holds_a_run_is_refused(refused, run):
     sentence = refused(*TINY_TRAINING, '--out', run)
     assert sentence == (
-        f'{run} already holds a run; go on with it by --resume, or name another folder by --out'
+        f'{run} already holds a run; go on with it (resume), or name another folder (out)'
     )
 
 

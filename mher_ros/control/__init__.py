@@ -1,1 +1,1 @@
-"""What decides how an arm moves, without ROS: so far, its kinematics."""
+"""What decides how an arm moves, without ROS: kinematics, and actions as commands."""

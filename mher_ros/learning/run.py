@@ -69,7 +69,7 @@ def plan_run(
         config = make_config(task, changes=changes, **given)
         return config, folder if folder is not None else _free_folder(config)
     if folder is None:
-        raise OptionError('to go on with a run, name its folder (--out)')
+        raise OptionError('to go on with a run, name its folder (out)')
     task_class(task)
     stored = load_config(folder)
     for key, value in {'task_name': task, **given}.items():
@@ -151,8 +151,8 @@ def start_training(
             remove_leftovers(folder / name)
         if not resume and (folder / CONFIG).exists():
             raise OptionError(
-                f'{folder} already holds a run; go on with it by --resume, or name another folder '
-                'by --out'
+                f'{folder} already holds a run; go on with it (resume), or name another folder '
+                '(out)'
             )
         # A run that died before its first checkpoint starts over.
         if resume and (folder / CHECKPOINT).exists():

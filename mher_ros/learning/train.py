@@ -9,7 +9,7 @@ from pathlib import Path
 import time
 from typing import Any
 
-from mher_ros.errors import ArmError, EpisodeLostError, StopAsked
+from mher_ros.errors import ArmError, EpisodeLostError, StopAsked, TRIES
 from mher_ros.learning.agent import Agent
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from mher_ros.learning.config import TrainConfig
@@ -27,8 +27,6 @@ __all__ = ['Ending', 'Evaluate', 'Trainer', 'policy_function']
 TRAINING_STREAM, TEST_STREAM = 1, 2
 """Second number of an episode's seed; training and test episodes share none."""
 CHECKPOINT = 'checkpoint'
-TRIES = 10
-"""Times an episode is done again before the arm is given up."""
 BUDGETS = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
 
 Evaluate = Callable[[PolicyFunction, Sequence[int]], Evaluation]

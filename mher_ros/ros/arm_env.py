@@ -7,9 +7,9 @@ from typing import Any
 
 import gymnasium
 from mher_ros.control.commands import CommandEncoding
-from mher_ros.errors import EpisodeLostError
+from mher_ros.errors import EpisodeLostError, TRIES
 from mher_ros.ros.arm_link import ArmLink
-from mher_ros.tasks.rollouts import Evaluation, judge, LOCKSTEP, PolicyFunction
+from mher_ros.tasks.rollouts import Evaluation, GOALS_AT_ONCE, judge, PolicyFunction
 from mher_ros.tasks.task import Observation, Task
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,7 @@ class ArmEnv(gymnasium.Env[Any, Any]):
         self.action_space = task.action_space
         self._encoding = CommandEncoding(task.interface)
         self._steps_left = 0
+        self._started = False
         self.episodes_lost = 0
         """Episodes whose state could no longer be trusted."""
 
@@ -50,12 +51,14 @@ class ArmEnv(gymnasium.Env[Any, Any]):
             seed = int(self.np_random.integers(2**32))
         self.task.reset(seed=seed, options=options)
         observation = self.task.observe(*self.link.reset(seed))
-        self._steps_left = self.interface.episode_steps
+        self._steps_left, self._started = self.interface.episode_steps, True
         self._watch(observation, True)
         return observation, {}
 
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
+        if not self._started:
+            raise gymnasium.error.ResetNeeded('an episode begins with reset')
         command = self._encoding.command(self.task.checked_action(action))
         try:
             state = self.link.exchange(command)
@@ -68,6 +71,18 @@ class ArmEnv(gymnasium.Env[Any, Any]):
         self._watch(observation, False)
         info = {'is_success': bool(reward == 0.0)}
         return observation, float(reward), False, self._steps_left <= 0, info
+
+    def compute_reward(self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any) -> Any:
+        """Return 0 at the goal and -1 elsewhere, for one pair or any batch of them."""
+        return self.task.compute_reward(achieved_goal, desired_goal, info)
+
+    def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> bool:
+        """Return False: the arm has to stay at the goal."""
+        return self.task.compute_terminated(achieved_goal, desired_goal, info)
+
+    def compute_truncated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> bool:
+        """Return whether the episode's steps are used up."""
+        return self._steps_left <= 0
 
     def close(self) -> None:
         """Leave the arm."""
@@ -96,7 +111,7 @@ class ArmEvaluator:
         ways, goals = [], []
         for index, seed in enumerate(seeds):
             self._tell(index, len(seeds))
-            way, goal = self._run_goal(policy, seed, index % LOCKSTEP)
+            way, goal = self._run_goal(policy, seed, index % GOALS_AT_ONCE)
             ways.append(way)
             goals.append(goal)
         return judge(self._env.interface, np.stack(ways, axis=1), np.stack(goals))
@@ -111,7 +126,7 @@ class ArmEvaluator:
                 return self._try_goal(policy, seed, row)
             except EpisodeLostError as error:
                 lost += 1
-                if lost == 10:
+                if lost == TRIES:
                     raise
                 self._notice(f'a goal of the evaluation is tried again: {error}')
 
@@ -119,8 +134,8 @@ class ArmEvaluator:
         self, policy: PolicyFunction, seed: int, row: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         interface = self._env.interface
-        observations = np.zeros((LOCKSTEP, len(interface.observation)))
-        goals = np.zeros((LOCKSTEP, len(interface.goal)))
+        observations = np.zeros((GOALS_AT_ONCE, len(interface.observation)))
+        goals = np.zeros((GOALS_AT_ONCE, len(interface.goal)))
         start, _ = self._env.reset(seed=seed)
         observations[row], goals[row] = start['observation'], start['desired_goal']
         way = np.empty((interface.episode_steps, goals.shape[1]))

@@ -1,19 +1,14 @@
-"""
-An arm behind topics, one control period at a time.
-
-Two ways, by whether the arm waits. In lockstep it does one period for each command that answers
-its latest state, so a lost message costs time but never a step. An arm that cannot wait is paced
-by its own clock: a period is over when its states say so.
-"""
+"""An arm behind topics, one control period at a time: what all ways to step it share."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Callable
+import contextlib
 import re
 import threading
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from mher_ros.control.commands import CommandEncoding
 from mher_ros.errors import ArmError, EpisodeLostError, StopAsked
@@ -29,7 +24,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-__all__ = ['ArmLink', 'ArmSilentError', 'LockstepLink', 'PacedLink']
+__all__ = ['ArmLink', 'ArmSilentError', 'JointVectors']
 
 JointVectors = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Positions and velocities (n,)."""
@@ -42,8 +37,12 @@ FIRST_CONTACT = 30.0
 """Least time to wait for an arm that has not been heard of yet [s]; it may be starting."""
 CALL_AGAIN = 2.0
 """Time after which a service that has not answered is called again [s]."""
-ANSWER = re.compile(r'seed (-?\d+), first state (\d+)')
-"""What sim_node's reset says."""
+LISTEN = 0.25
+"""Time within which every simulation there is tells its state [s]."""
+STRANGE = 1.0
+"""Time after which waiting is worth a word in the log [s]."""
+ANSWER = re.compile(r'(\w+), (\w+), (\w+), seed (-?\d+), first state (\d+)')
+"""What sim_node's reset says: task, stepping, commands, seed and the stamp of the start [ns]."""
 
 
 class ArmSilentError(ArmError):
@@ -58,6 +57,9 @@ class ArmLink(abc.ABC):
     ``reset`` starts an episode; empty, if the arm has none and stays where it is.
     """
 
+    stepping: ClassVar[str]
+    """What sim_node calls this way to be stepped."""
+
     def __init__(
         self,
         node: Node,
@@ -71,9 +73,11 @@ class ArmLink(abc.ABC):
         self._period = round(task.interface.control_period * SECOND)
         self._inbox = Inbox(node, JointState, 'joint_states')
         self._reader = JointStateReader(task.joint_names)
+        encoding = CommandEncoding(task.interface)
+        self._nothing = np.zeros(len(encoding.names))
         self._output: CommandOutput = (
             TwistOutput(node, task.interface.frame)
-            if CommandEncoding(task.interface).is_twist
+            if encoding.is_twist
             else EffortOutput(node, task.joint_names)
         )
         self._reset: Any = None
@@ -83,9 +87,10 @@ class ArmLink(abc.ABC):
             if task.random_start:
                 self._set_parameters = node.create_client(SetParameters, f'{arm}/set_parameters')
         self._stamp = 0
-        self._heard, self._met = 0.0, False
+        self._heard, self._met = time.monotonic(), False
         self._since: float | None = None
         self._unusable = ''
+        self._alone = False
         self.repeats = 0
         """Commands sent again since nothing came of them."""
 
@@ -94,7 +99,7 @@ class ArmLink(abc.ABC):
         """Send a command and return the state one control period later."""
 
     def silence(self) -> float:
-        """Return for how long the state asked for has not come [s]; 0 if none is asked for."""
+        """Return for how long what was asked for has not come [s]; 0 if nothing was."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -103,6 +108,9 @@ class ArmLink(abc.ABC):
         self._heard = time.monotonic()
         if self._reset is None:
             return self._first_state(None)
+        if not self._alone:
+            self._wait_for_service(self._reset)
+            self._wait_to_be_alone()
         while True:
             if self._set_parameters is not None:
                 request = SetParameters.Request()
@@ -116,12 +124,13 @@ class ArmLink(abc.ABC):
             answer = ANSWER.fullmatch(response.message)
             if answer is None:
                 return self._first_state(None)
+            self._check_arm(*answer.group(1, 2, 3))
             # A node that was restarted meanwhile knows nothing of the seed.
-            if self._set_parameters is None or int(answer[1]) == seed:
+            if self._set_parameters is None or int(answer[4]) == seed:
                 try:
-                    return self._first_state(int(answer[2]))
+                    return self._first_state(int(answer[5]))
                 except EpisodeLostError:
-                    pass
+                    self._wait_to_be_alone()
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -135,6 +144,52 @@ class ArmLink(abc.ABC):
     def _ask_for_state(self) -> None:
         """Have the arm tell its latest state again, if it waits for commands."""
 
+    def _check_arm(self, task: str, stepping: str, commands: str) -> None:
+        """Raise ArmError unless the simulation is the one that this run is about."""
+        for what, expected, got in (
+            ('task', self._task.interface.task, task),
+            ('stepping', self.stepping, stepping),
+            ('interface', self._output.kind, commands),
+        ):
+            if got != expected:
+                raise ArmError(
+                    f'an arm with {what} {expected} is expected behind '
+                    f'{self._reset.srv_name}, got one with {got}'
+                )
+
+    def _wait_to_be_alone(self) -> None:
+        """
+        Wait until the states of one simulation are heard.
+
+        Who has met its arm waits for a newcomer to leave; the newcomer leaves.
+        """
+        self._since = time.monotonic()
+        while len(self._series()) > 1:
+            if self._asked_to_stop():
+                raise StopAsked('stopped while waiting for the arm')
+            if not self._met or self.silence() > FIRST_CONTACT:
+                raise ArmError(
+                    f'{self._inbox.topic} tells of two arms at once ({self._hint()}): give each '
+                    'run a ROS_DOMAIN_ID of its own'
+                )
+        self._since, self._alone = None, True
+
+    def _series(self) -> set[int]:
+        """Return what tells the stamps of each simulation apart that is heard for a moment."""
+        series: set[int] = set()
+        end = time.monotonic() + LISTEN
+        while time.monotonic() < end:
+            raw = self._inbox.take(end)
+            if raw is not None:
+                with contextlib.suppress(MessageError):
+                    series.add(self._reader.read(raw)[0] % self._period)
+        return series
+
+    def _lost(self, text: str) -> EpisodeLostError:
+        """Return the error to raise when the state can no longer be trusted."""
+        self._alone = False
+        return EpisodeLostError(text)
+
     def _first_state(self, stamp: int | None) -> JointVectors:
         """Wait for the state stamped so, or for any that is sent from now on."""
         if stamp is None:
@@ -145,7 +200,7 @@ class ArmLink(abc.ABC):
             if stamp is None or self._is_first(came, stamp):
                 return True
             if came > stamp or (stamp - came) % self._period:
-                raise EpisodeLostError('the arm was reset again, or restarted')
+                raise self._lost('the arm was reset again, or restarted')
             return False
 
         return self._await(accept, self._ask_for_state)
@@ -190,8 +245,15 @@ class ArmLink(abc.ABC):
     def _check_patience(self, what: str, hint: Callable[[], str]) -> None:
         if self._asked_to_stop():
             raise StopAsked('stopped while waiting for the arm')
+        now = time.monotonic()
+        if self.silence() > STRANGE:
+            heard = now - self._heard < STRANGE
+            doing = 'tells its state but does not move: is it paused?' if heard else 'is silent'
+            self._node.get_logger().info(
+                f'waiting for {what}: the arm {doing}', throttle_duration_sec=5.0
+            )
         timeout = self._timeout if self._met else max(self._timeout, FIRST_CONTACT)
-        if time.monotonic() - self._heard > timeout:
+        if now - self._heard > timeout:
             raise ArmSilentError(
                 f'nothing on {what} for {timeout:g} s ({hint()}): is the arm, or sim_node, '
                 'running in this ROS domain?'
@@ -199,107 +261,22 @@ class ArmLink(abc.ABC):
 
     def _call(self, client: Any, request: Any) -> Any:
         """Call a service until it answers."""
-        self._heard = time.monotonic()
+        self._heard = self._since = time.monotonic()
         while True:
-            while not client.service_is_ready():
-                self._check_patience(client.srv_name, lambda: 'nobody offers it')
-                time.sleep(0.01)
+            self._wait_for_service(client)
             answered = threading.Event()
             future = client.call_async(request)
             future.add_done_callback(lambda _, event=answered: event.set())
             end = time.monotonic() + CALL_AGAIN
             while time.monotonic() < end and client.service_is_ready():
                 if answered.wait(PATIENCE):
-                    self._heard = time.monotonic()
+                    self._heard, self._since = time.monotonic(), None
                     return future.result()
                 self._check_patience(client.srv_name, lambda: 'it is offered')
             client.remove_pending_request(future)
 
-
-class LockstepLink(ArmLink):
-    """
-    An arm that waits for its commands.
-
-    A command carries the stamp of the state it answers. The arm steps if that is its latest, and
-    else tells its latest again; the next state is stamped one period later. What is lost, doubled
-    or late so never makes a step more or less. A state of another series of stamps means that the
-    arm was restarted: the episode is lost.
-    """
-
-    def exchange(self, command: NDArray[np.float64]) -> JointVectors:
-        """Send a command, again and again if need be, and return the state that answers it."""
-        stamp, expected = self._stamp, self._stamp + self._period
-
-        def accept(came: int) -> bool:
-            if came > expected or (stamp - came) % self._period:
-                raise EpisodeLostError(
-                    'the arm was restarted, or somebody else resets or commands it: a state '
-                    f'stamped {expected} was expected, {came} came '
-                    f'({self._hint()})'
-                )
-            return came == expected  # an older one is a repetition
-
-        self._output.send(stamp, command)
-        return self._await(accept, lambda: self._output.send(stamp, command))
-
-    def close(self) -> None:
-        """Leave the arm, which waits."""
-
-    def _is_first(self, came: int, stamp: int) -> bool:
-        return came == stamp
-
-    def _ask_for_state(self) -> None:
-        # No state has this stamp, so this is not obeyed but answered with the latest state.
-        self._output.send(0, np.zeros(len(CommandEncoding(self._task.interface).names)))
-
-
-class PacedLink(ArmLink):
-    """
-    An arm that cannot wait.
-
-    A period is over with the first state stamped ``EARLY`` periods or more after the last one that
-    was used, so it makes no difference how often the arm tells its state. States ``LATE`` periods
-    apart, or a command given after the next state had come, are no step of the task: the episode
-    is lost.
-    """
-
-    EARLY, LATE = 0.75, 1.5
-
-    def exchange(self, command: NDArray[np.float64]) -> JointVectors:
-        """Send a command and return the state about one control period later."""
-
-        def accept(came: int) -> bool:
-            passed = (came - self._stamp) / self._period
-            if not 0.0 <= passed <= self.LATE:
-                raise EpisodeLostError(
-                    f'the next state came {passed:.2f} control periods after the last; '
-                    f'{self.EARLY} to {self.LATE} were expected'
-                )
-            return passed >= self.EARLY
-
-        self._skim()
-        self._output.send(self._node.get_clock().now().nanoseconds, command)
-        return self._await(accept)
-
-    def close(self) -> None:
-        """Ask the arm to stand still."""
-        self._output.send(
-            self._node.get_clock().now().nanoseconds,
-            np.zeros(len(CommandEncoding(self._task.interface).names)),
-        )
-
-    def _is_first(self, came: int, stamp: int) -> bool:
-        return came >= stamp
-
-    def _ask_for_state(self) -> None:
-        """Do nothing: the next state comes by itself."""
-
-    def _skim(self) -> None:
-        """Take what has come since the last state; the next step's state must not be among it."""
-        raw = self._inbox.take(0.0)
-        state = None if raw is None else self._read(raw)
-        if state is None:
-            return
-        came, _ = state
-        if (came - self._stamp) / self._period >= self.EARLY:
-            raise EpisodeLostError('a command came too late: the arm had told its next state')
+    def _wait_for_service(self, client: Any) -> None:
+        self._since = time.monotonic()
+        while not client.service_is_ready():
+            self._check_patience(client.srv_name, lambda: 'nobody offers it')
+            time.sleep(0.01)

@@ -23,6 +23,9 @@ __all__ = ['CommandInput', 'JointInput', 'TwistInput']
 class CommandInput(abc.ABC):
     """What other nodes ask of the arm."""
 
+    kind: str
+    """What is commanded: twist, positions or effort."""
+
     def __init__(self, node: Node) -> None:
         self._logger = node.get_logger()
         self.refused = 0
@@ -54,6 +57,8 @@ class CommandInput(abc.ABC):
 
 class TwistInput(CommandInput):
     """The tool's velocity, as MoveIt Servo takes it."""
+
+    kind = 'twist'
 
     def __init__(self, node: Node, plant: Plant) -> None:
         super().__init__(node)
@@ -93,14 +98,15 @@ class JointInput(CommandInput):
     Joint commands, as the controllers of ros2_control take them.
 
     ``joint_trajectory`` as joint_trajectory_controller's, ``commands`` as
-    forward_command_controller's. ``field`` says what is commanded: ``positions``, or ``effort``.
+    forward_command_controller's. ``kind`` says what is commanded: ``positions``, or ``effort``.
     """
 
-    def __init__(self, node: Node, plant: Plant, names: tuple[str, ...], field: str) -> None:
+    def __init__(self, node: Node, plant: Plant, names: tuple[str, ...], kind: str) -> None:
         super().__init__(node)
-        self._plant, self._names, self._field = plant, names, field
-        self._trajectories = Inbox(node, JointTrajectory, 'joint_trajectory')
-        self._vectors = Inbox(node, Float64MultiArray, 'commands')
+        self._plant, self._names, self.kind = plant, names, kind
+        # Somebody may publish a single one by hand, and nobody repeats it.
+        self._trajectories = Inbox(node, JointTrajectory, 'joint_trajectory', reliable=True)
+        self._vectors = Inbox(node, Float64MultiArray, 'commands', reliable=True)
         self._trajectory: Trajectory | None = None
 
     def take(self, deadline: float) -> tuple[int, NDArray[np.float64]] | None:
@@ -143,7 +149,7 @@ class JointInput(CommandInput):
         self._trajectory = None
 
     def _start(self) -> NDArray[np.float64]:
-        if self._field != 'positions':
+        if self.kind != 'positions':
             return np.zeros(len(self._names))
         positions, _ = self._plant.joint_state()
         return positions[[self._plant.joint_names.index(name) for name in self._names]]
@@ -169,15 +175,13 @@ class JointInput(CommandInput):
         order = [names.index(name) for name in self._names]
         points, times = [], []
         for point in message.points:
-            points.append(self._checked(list(getattr(point, self._field)))[order])
+            points.append(self._checked(list(getattr(point, self.kind)))[order])
             times.append(point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec)
-        if any(later < earlier for earlier, later in zip(times, times[1:], strict=False)):
-            raise MessageError(f'times that do not go back are expected, got {times}')
+        if any(later < earlier for earlier, later in zip((0.0, *times), times, strict=False)):
+            raise MessageError(f'times from 0 on that never go back are expected, got {times}')
         return np.array(times), np.array(points)
 
     def _checked(self, values: list[float]) -> NDArray[np.float64]:
         if len(values) != len(self._names) or not np.isfinite(values).all():
-            raise MessageError(
-                f'{len(self._names)} finite {self._field} are expected, got {values}'
-            )
+            raise MessageError(f'{len(self._names)} finite {self.kind} are expected, got {values}')
         return np.array(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import ClassVar
 
 from geometry_msgs.msg import TwistStamped
 from mher_ros.ros.inbox import SPEAKING
@@ -18,7 +19,8 @@ __all__ = ['CommandOutput', 'EffortOutput', 'TwistOutput']
 class CommandOutput(abc.ABC):
     """One way to ask an arm for something."""
 
-    topic: str
+    kind: ClassVar[str]
+    """What sim_node calls commands of this kind."""
 
     @abc.abstractmethod
     def send(self, stamp: int, command: NDArray[np.float64]) -> None:
@@ -28,10 +30,11 @@ class CommandOutput(abc.ABC):
 class TwistOutput(CommandOutput):
     """The tool's velocity in ``frame``, as MoveIt Servo takes it."""
 
+    kind = 'twist'
+
     def __init__(self, node: Node, frame: str) -> None:
         self._publisher = node.create_publisher(TwistStamped, 'twist_command', SPEAKING)
         self._writer = TwistWriter(frame)
-        self.topic = self._publisher.topic_name
 
     def send(self, stamp: int, command: NDArray[np.float64]) -> None:
         """Publish the velocity of up to three axes [m/s]."""
@@ -41,12 +44,13 @@ class TwistOutput(CommandOutput):
 class EffortOutput(CommandOutput):
     """A torque for each joint, as a trajectory of one point."""
 
+    kind = 'effort'
+
     def __init__(self, node: Node, joint_names: tuple[str, ...]) -> None:
         self._publisher = node.create_publisher(JointTrajectory, 'joint_trajectory', SPEAKING)
         self._message = JointTrajectory(
             joint_names=list(joint_names), points=[JointTrajectoryPoint()]
         )
-        self.topic = self._publisher.topic_name
 
     def send(self, stamp: int, command: NDArray[np.float64]) -> None:
         """Publish the torques [N m]."""

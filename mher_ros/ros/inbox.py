@@ -29,10 +29,11 @@ class Inbox:
     An executor costs hundreds of microseconds a message; a wait set of its own a fraction.
     """
 
-    def __init__(self, node: Node, kind: type, topic: str) -> None:
+    def __init__(self, node: Node, kind: type, topic: str, reliable: bool = False) -> None:
         self.kind = kind
+        qos = QoSProfile(depth=1) if reliable else LISTENING
         self.subscription = node.create_subscription(
-            kind, topic, _nobody, LISTENING, callback_group=_NotSpun(), raw=True
+            kind, topic, _nobody, qos, callback_group=_NotSpun(), raw=True
         )
         self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 

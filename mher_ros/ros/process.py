@@ -1,10 +1,14 @@
-"""A node as a process: start, signals, exit code."""
+"""
+A node as a process: start, signals, exit code.
+
+Nothing heavy is imported before signals are handled: a node that is stopped while it starts ends
+as cleanly as any other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-import contextlib
-import os
+from collections.abc import Sequence
+import importlib
 import signal
 import sys
 import threading
@@ -12,13 +16,8 @@ from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.options import OptionError
-import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
-from rclpy.utilities import try_shutdown
 
-__all__ = ['run_process', 'spinning', 'StopRequest']
+__all__ = ['run_process', 'sim_node', 'StopRequest', 'train_node']
 
 FAILED, WRONG_USE = 1, 2
 
@@ -28,6 +27,8 @@ class StopRequest:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self.failed = False
+        """Whether it is because something broke."""
 
     def __call__(self) -> bool:
         """Return whether somebody has asked."""
@@ -37,24 +38,34 @@ class StopRequest:
         """Ask, also as the handler of a signal."""
         self._event.set()
 
+    def fail(self) -> None:
+        """Ask because something broke."""
+        self.failed = True
+        self._event.set()
 
-def run_process(
-    name: str, run: Callable[[StopRequest], int | None], arguments: Sequence[str] | None = None
-) -> int:
+
+def sim_node() -> int:
+    """Run sim_node."""
+    return run_process('sim_node', sys.argv)
+
+
+def train_node() -> int:
+    """Run train_node."""
+    return run_process('train_node', sys.argv)
+
+
+def run_process(name: str, arguments: Sequence[str]) -> int:
     """
-    Start ROS, run until ``run`` returns, end ROS and return the exit code.
+    Start ROS, call ``run`` of the module ``mher_ros.ros.NAME``, and return the exit code.
 
-    SIGINT and SIGTERM only tell ``run`` to stop, which so can finish what it has begun.
+    SIGINT and SIGTERM only tell it to stop, so that it can finish what it has begun.
     """
     stop = StopRequest()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop.ask)
     try:
-        rclpy.init(
-            args=list(sys.argv if arguments is None else arguments),
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
-        return run(stop) or 0
+        _run(name, arguments, stop)
+        return FAILED if stop.failed else 0
     except MherError as error:
         print(f'{name}: {error}', file=sys.stderr, flush=True)
         return WRONG_USE if isinstance(error, OptionError) else FAILED
@@ -62,31 +73,20 @@ def run_process(
         where = f' ({error.filename})' if error.filename else ''
         print(f'{name}: {error.strerror or error}{where}', file=sys.stderr, flush=True)
         return FAILED
+
+
+def _run(name: str, arguments: Sequence[str], stop: StopRequest) -> None:
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+    from rclpy.utilities import try_shutdown
+
+    module = importlib.import_module(f'mher_ros.ros.{name}')
+    try:
+        rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:
+        raise OptionError(str(error).splitlines()[0]) from error
+    try:
+        if not stop():
+            module.run(stop)
     finally:
         try_shutdown()
-
-
-@contextlib.contextmanager
-def spinning(node: Node) -> Iterator[None]:
-    """Answer services, parameters and timers of ``node`` in a thread of its own meanwhile."""
-    executor = SingleThreadedExecutor(context=node.context)
-    executor.add_node(node)
-
-    def spin() -> None:
-        try:
-            executor.spin()
-        except ExternalShutdownException:
-            pass
-        except Exception:
-            # Nothing of the node works without its executor: end the process, loudly.
-            sys.excepthook(*sys.exc_info())
-            os._exit(FAILED)
-
-    thread = threading.Thread(target=spin, name='executor', daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        executor.shutdown(timeout_sec=2.0)
-        thread.join(2.0)
-        node.destroy_node()

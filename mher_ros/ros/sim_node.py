@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 import dataclasses
-import sys
 import threading
 import time
 from typing import Any
@@ -14,8 +12,9 @@ from mher_ros.ros.command_input import CommandInput, JointInput, TwistInput
 from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.inbox import SPEAKING
 from mher_ros.ros.parameters import declare
-from mher_ros.ros.process import run_process, spinning, StopRequest
+from mher_ros.ros.process import StopRequest
 from mher_ros.ros.sim_view import SimView
+from mher_ros.ros.spinning import spinning
 from mher_ros.ros.wire import JointStateWriter
 from mher_ros.simulation.arms import ARMS
 from mher_ros.simulation.joint_plant import JointPlant
@@ -28,7 +27,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-__all__ = ['main', 'SimNode', 'SimOptions']
+__all__ = ['run', 'SimNode', 'SimOptions']
 
 PATIENCE = 0.05
 """Longest time without a look at the wish to stop [s]."""
@@ -58,7 +57,7 @@ class SimOptions:
     )
     command_timeout: float = option(
         0.2,
-        'realtime: the arm holds still this long after its last command [s]',
+        'realtime: without a command for this long the arm stops [s]',
         low=0.01,
         high=60.0,
     )
@@ -77,8 +76,8 @@ class SimNode(Node):
 
     The thread that calls ``run`` steps the arm; services are answered by another.
 
-    Every state has a stamp of its own: the clock goes on by one period with every state, through
-    resets, too. It begins at the time of day to the nanosecond, so that states of two lives
+    Every state has a stamp of its own: the clock goes on by one period with every step, and by two
+    with a reset. It begins at the time of day to the nanosecond, so that states of two lives
     of this node never share a stamp.
     """
 
@@ -197,10 +196,15 @@ class SimNode(Node):
             self._plant.reset(None if seed < 0 else seed)
             self._command = None
             self._input.forget()
-            self._stamp += self._period
+            # Two periods on, so that nobody in an episode takes it for the answer to a command.
+            self._stamp += 2 * self._period
             self._tell_state()
-            # Whoever steps the arm needs to know which state is the first.
-            response.message = f'seed {seed}, first state {self._stamp}'
+            # Whoever steps the arm needs to know which state is the first, and whose it is.
+            options = self.options
+            response.message = (
+                f'{options.task}, {options.stepping}, {self._input.kind}, seed {seed}, '
+                f'first state {self._stamp}'
+            )
         response.success = True
         return response
 
@@ -248,16 +252,8 @@ class Lateness:
         return figures
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run sim_node."""
-
-    def run(stop: StopRequest) -> None:
-        node = SimNode()
-        with spinning(node):
-            node.run(stop)
-
-    return run_process('sim_node', run, arguments)
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+def run(stop: StopRequest) -> None:
+    """Run the node until asked to stop."""
+    node = SimNode()
+    with spinning(node, stop):
+        node.run(stop)

@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 from mher_ros.ros.arm_env import ArmEnv
-from mher_ros.ros.arm_link import LockstepLink, PacedLink
-from mher_ros.ros.process import spinning
+from mher_ros.ros.links import LINKS
+from mher_ros.ros.spinning import spinning
 from mher_ros.tasks import make
 from mher_ros.tasks.task import TaskOptions
 import rclpy
@@ -18,7 +18,6 @@ from rclpy.context import Context
 
 __all__ = ['simulated_arm']
 
-LINKS = {'lockstep': LockstepLink, 'realtime': PacedLink}
 STOPPING = 10.0
 """Time that sim_node has to end [s]."""
 
@@ -44,7 +43,7 @@ def simulated_arm(
     parameters = {'task': task, 'stepping': stepping}
     given = [word for key in parameters for word in ('-p', f'{key}:={parameters[key]}')]
     simulation = subprocess.Popen(
-        [sys.executable, '-m', 'mher_ros.ros.sim_node', '--ros-args', *given], env=environment
+        [sys.executable, '-m', 'mher_ros.ros', 'sim_node', '--ros-args', *given], env=environment
     )
     context = Context()
     try:

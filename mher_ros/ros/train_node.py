@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import dataclasses
 from pathlib import Path
+import shlex
 import sys
 import threading
 import time
@@ -16,10 +17,11 @@ from mher_ros.learning.run import load_config, plan_run, plan_text, POLICY, star
 from mher_ros.learning.train import Ending
 from mher_ros.options import option, OptionError, read_changes
 from mher_ros.ros.arm_env import ArmEnv, ArmEvaluator
-from mher_ros.ros.arm_link import LockstepLink, PacedLink
 from mher_ros.ros.diagnostics import report_diagnostics
+from mher_ros.ros.links import LINKS
 from mher_ros.ros.parameters import declare
-from mher_ros.ros.process import run_process, spinning, StopRequest
+from mher_ros.ros.process import StopRequest
+from mher_ros.ros.spinning import spinning
 from mher_ros.ros.train_view import TrainView
 from mher_ros.tasks import make, task_class, TASKS
 from mher_ros.tasks.task import TaskOptions
@@ -27,9 +29,7 @@ from rclpy.node import Node
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
-__all__ = ['main', 'TrainNode', 'TrainOptions']
-
-LINKS = {'lockstep': LockstepLink, 'realtime': PacedLink}
+__all__ = ['run', 'TrainNode', 'TrainOptions']
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,10 @@ class TrainOptions:
         'sim_node', 'node whose reset service starts an episode; empty: the arm stays as it is'
     )
     arm_timeout: float = option(
-        10.0, 'give up when the arm has been silent for this long [s]', low=0.5, high=3600.0
+        10.0,
+        'give up when the arm has been silent for this long [s]; at first, after 30 s or more',
+        low=0.5,
+        high=3600.0,
     )
 
 
@@ -111,17 +114,18 @@ class TrainNode(Node):
         if ending in (Ending.STEPS, Ending.TIME) and until:
             logger.warning(f'success {until:g} did not hold over two evaluations')
         if ending is Ending.ASKED:
-            logger.info(
-                f'go on with resume:=true out:={self.folder}; its policy so far: '
-                f'mher export {self.folder}'
-            )
+            where = shlex.quote(str(self.folder))
+            logger.info(f'go on with resume:=true out:={where}')
+            if trainer.agent.updates:
+                logger.info(f'policy so far: mher export {where}')
         else:
             logger.info(f'policy: {self.folder / POLICY}')
 
     def _take_save(self) -> bool:
-        asked = self._save.is_set()
+        if not self._save.is_set():
+            return False
         self._save.clear()
-        return asked
+        return True
 
     def _on_save(self, _: Any, response: Trigger.Response) -> Trigger.Response:
         self._save.set()
@@ -199,7 +203,7 @@ def _plan(options: TrainOptions) -> tuple[TrainConfig, Path]:
         for name in ('algorithm', 'preset', 'seed')
         if not options.resume or getattr(options, name) != getattr(defaults, name)
     }
-    task, folder = options.task, Path(options.out) if options.out else None
+    task, folder = options.task, Path(options.out).expanduser() if options.out else None
     if options.resume and folder is not None and task == defaults.task:
         task = load_config(folder).task_name
     changes = dict[str, Any](read_changes(options.set.split(), 'set'))
@@ -221,16 +225,10 @@ def _plan(options: TrainOptions) -> tuple[TrainConfig, Path]:
     return config, folder
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run train_node."""
-
-    def run(stop: StopRequest) -> None:
-        node = TrainNode(stop)
-        with spinning(node):
-            node.run()
-
-    return run_process('train_node', run, arguments)
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+def run(stop: StopRequest) -> None:
+    """Run the node until its run has ended, or somebody wants to stop."""
+    # While networks learn, whoever calls a service waits for the interpreter: not for long.
+    sys.setswitchinterval(0.001)
+    node = TrainNode(stop)
+    with spinning(node, stop):
+        node.run()

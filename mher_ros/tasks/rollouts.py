@@ -15,12 +15,12 @@ from mher_ros.tasks.task import Task, TaskOptions
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['LOCKSTEP', 'Evaluation', 'Evaluator', 'PolicyFunction', 'episode_seed', 'judge']
+__all__ = ['GOALS_AT_ONCE', 'Evaluation', 'Evaluator', 'PolicyFunction', 'episode_seed', 'judge']
 
 PolicyFunction = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float32]]
 """Observations (B, n) and goals (B, m) to actions (B, k)."""
 
-LOCKSTEP = 25
+GOALS_AT_ONCE = 25
 """Goals that share a policy call. Fixed, so that a result does not depend on the workers."""
 
 
@@ -83,12 +83,14 @@ class Evaluator:
 
     def run(self, policy: PolicyFunction, seeds: Sequence[int]) -> Evaluation:
         """Try the policy from the resets that ``seeds`` stand for."""
-        chunks = [seeds[start : start + LOCKSTEP] for start in range(0, len(seeds), LOCKSTEP)]
+        chunks = [
+            seeds[start : start + GOALS_AT_ONCE] for start in range(0, len(seeds), GOALS_AT_ONCE)
+        ]
         if not chunks:
             raise ValueError('an evaluation needs at least one goal')
         workers = min(self._worker_count(), len(chunks))
         for _ in range(workers - len(self._envs)):
-            self._envs.append([make(self._task, self._options) for _ in range(LOCKSTEP)])
+            self._envs.append([make(self._task, self._options) for _ in range(GOALS_AT_ONCE)])
         if workers == 1:
             parts = [_run_chunk(self._envs[0], policy, chunk) for chunk in chunks]
         else:
@@ -120,9 +122,9 @@ def _run_chunk(envs: list[Task], policy: PolicyFunction, seeds: Sequence[int]) -
     steps = interface.episode_steps
     starts = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=False)]
     count = len(starts)
-    # Rows past the last seed are left at zero: the policy always sees LOCKSTEP rows.
-    observations = np.zeros((LOCKSTEP, len(interface.observation)))
-    goals = np.zeros((LOCKSTEP, len(interface.goal)))
+    # Rows past the last seed are left at zero: the policy always sees GOALS_AT_ONCE rows.
+    observations = np.zeros((GOALS_AT_ONCE, len(interface.observation)))
+    goals = np.zeros((GOALS_AT_ONCE, len(interface.goal)))
     for row, start in enumerate(starts):
         observations[row], goals[row] = start['observation'], start['desired_goal']
     achieved = np.empty((steps, count, goals.shape[1]))

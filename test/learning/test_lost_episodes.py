@@ -2,11 +2,11 @@
 
 import csv
 
-from mher_ros.errors import ArmError, EpisodeLostError, StopAsked
+from mher_ros.errors import ArmError, EpisodeLostError, StopAsked, TRIES
 from mher_ros.learning.checkpoint import load_checkpoint
 from mher_ros.learning.progress import Progress
 from mher_ros.learning.run import start_training
-from mher_ros.learning.train import CHECKPOINT, Ending, TRIES
+from mher_ros.learning.train import CHECKPOINT, Ending
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import Evaluator
 import pytest

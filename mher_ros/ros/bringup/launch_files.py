@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from mher_ros.errors import MherError
 from mher_ros.ros.bringup.system import (
@@ -70,7 +70,7 @@ def launch_node(node: NodeSpec) -> Node:
         package=node.package,
         executable=node.executable,
         name=node.name,
-        parameters=[dict(node.parameters)] if node.parameters else None,
+        parameters=[_parameters(node)] if node.parameters else None,
         arguments=list(node.arguments),
         output='screen',
         additional_env={'PYTHONUNBUFFERED': '1'},
@@ -78,3 +78,13 @@ def launch_node(node: NodeSpec) -> Node:
         sigkill_timeout=str(TERMINATE_PATIENCE),
         on_exit=on_exit,
     )
+
+
+def _parameters(node: NodeSpec) -> dict[str, Any]:
+    """Return the parameters, texts marked as such: launch would take 1e3 for a number."""
+    from launch_ros.parameter_descriptions import ParameterValue
+
+    return {
+        name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+        for name, value in node.parameters.items()
+    }

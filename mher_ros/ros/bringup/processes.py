@@ -61,7 +61,7 @@ def _program(node: NodeSpec) -> list[str]:
                 'rclpy was not found: source a ROS 2 installation, or use the environment that '
                 '`make venv` creates'
             )
-        return [sys.executable, '-m', f'mher_ros.ros.{node.executable}']
+        return [sys.executable, '-m', 'mher_ros.ros', node.executable]
     prefixes = [part for part in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if part]
     places = [str(Path(prefix, 'lib', node.package)) for prefix in prefixes]
     found = shutil.which(node.executable, path=os.pathsep.join(places) or None)

@@ -58,7 +58,7 @@ class TrainSim(System):
             Role.NEEDED,
             parameters={
                 # A run that goes on goes on with its arm, even if its name was not repeated.
-                'task': _task_of_run(Path(self.out)) if self.resume else self.task,
+                'task': _task_of_run(Path(self.out).expanduser()) if self.resume else self.task,
                 'stepping': 'lockstep',
                 'viewer': not self.headless,
             },
@@ -78,8 +78,12 @@ class TrainSim(System):
                 'resume': self.resume,
             },
         )
+        # RViz needs no TF where everything is in its fixed frame.
+        frame = 'square' if self.task.startswith('point2d') else 'world'
         layout = share_folder() / 'config' / 'rviz' / 'train.rviz'
-        window = NodeSpec('rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', str(layout)))
+        window = NodeSpec(
+            'rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', str(layout), '-f', frame)
+        )
         return [simulation, learner, *([window] if self.rviz else [])]
 
 

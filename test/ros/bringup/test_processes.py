@@ -32,8 +32,8 @@ def test_ros_reads_name_and_parameters_with_their_types():
         **{'odd': '-x: [#] é "%" :=', 'path': '/tmp/a b/run'},
     }
     node = NodeSpec('mher_ros', 'echo', 'echo_node', Role.MAIN, values, (json.dumps([*values]),))
-    _, _, module, *rest = command_line(node)
-    assert module == 'mher_ros.ros.echo'
+    _, _, module, name, *rest = command_line(node)
+    assert (module, name) == ('mher_ros.ros', 'echo')
     done = subprocess.run(
         [sys.executable, '-c', ECHO, *rest],
         capture_output=True,
@@ -123,7 +123,7 @@ def test_training_that_was_interrupted_goes_on_to_its_end(up, tmp_path, mark):
 def test_training_fails_with_the_arm_that_dies(up, tmp_path, mark):
     run = up('train_sim', 'task:=point2d_large', f'out:={tmp_path / "run"}')
     run.wait_for(r'\[train_node\] .*point2d_large, mher')
-    (arm,) = (pid for pid, command in mark.processes().items() if 'ros.sim_node' in command)
+    (arm,) = (pid for pid, command in mark.processes().items() if 'sim_node' in command)
     os.kill(arm, signal.SIGKILL)
     run.wait_for(r'\[mher\] +sim_node was ended by SIGKILL, but is needed; stopping train_node')
     assert run.end() == 1

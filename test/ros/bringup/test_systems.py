@@ -14,7 +14,7 @@ from mher_ros.ros.bringup import share
 from mher_ros.ros.bringup.processes import run_system
 from mher_ros.ros.bringup.system import argument_rows, Role
 from mher_ros.ros.bringup.systems import make_system, SYSTEMS
-from mher_ros.tasks import TASKS
+from mher_ros.tasks import make, TASKS
 import pytest
 
 ROOT = Path(mher_ros.__file__).parent.parent
@@ -133,12 +133,12 @@ def test_a_window_of_mujoco_opens_only_when_asked_for(nodes):
     assert nodes(headless='false')['sim_node'].parameters['viewer'] is True
 
 
-def test_rviz_opens_with_the_layout_for_training(nodes):
-    rviz = nodes(rviz='true')['rviz']
+@pytest.mark.parametrize('task', TASKS)
+def test_rviz_opens_with_the_layout_for_training_in_the_frame_of_the_task(nodes, task):
+    rviz = nodes(rviz='true', task=task)['rviz']
     assert (rviz.package, rviz.executable, rviz.role) == ('rviz2', 'rviz2', Role.OPTIONAL)
-    flag, layout = rviz.arguments
-    assert flag == '-d'
-    assert Path(layout) == ROOT / 'config' / 'rviz' / 'train.rviz'
+    layout = ROOT / 'config' / 'rviz' / 'train.rviz'
+    assert rviz.arguments == ('-d', str(layout), '-f', make(task).interface.frame)
 
 
 def test_a_run_that_goes_on_goes_on_with_its_own_arm(nodes, tmp_path):

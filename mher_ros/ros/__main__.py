@@ -1,0 +1,11 @@
+"""``python -m mher_ros.ros NODE`` runs a node, as its executable does."""
+
+import sys
+
+from mher_ros.ros.process import run_process
+
+NODES = ('sim_node', 'train_node')
+
+if len(sys.argv) < 2 or sys.argv[1] not in NODES:
+    sys.exit(f'python -m mher_ros.ros takes one of {", ".join(NODES)}, got {sys.argv[1:2]}')
+sys.exit(run_process(sys.argv[1], sys.argv[1:]))
