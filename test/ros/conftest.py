@@ -317,11 +317,12 @@ class World:
         self._peers.append(peer)
         return peer
 
-    def arm(self, link, task, remap=(), **options):
-        """Return the arm behind the topics as an env in this process."""
+    def arm(self, link, task, remap=(), peer=None, **options):
+        """Return the arm behind the topics as an env in this process, maybe of a peer's node."""
         from mher_ros.ros.arm_env import ArmEnv
 
-        return ArmEnv(task, link(self.peer(remap).node, task, **options))
+        peer = peer or self.peer(remap)
+        return ArmEnv(task, link(peer.node, task, **options))
 
     def close(self):
         for peer in self._peers:
@@ -354,6 +355,14 @@ class Run:
         from mher_ros.learning.checkpoint import load_checkpoint
 
         return load_checkpoint(self.folder / 'checkpoint')
+
+    def networks(self):
+        """Return every number of every network, to the bit."""
+        return {
+            (name, key): tensor.numpy().tobytes()
+            for name, module in self.checkpoint()['agent']['modules'].items()
+            for key, tensor in module.items()
+        }
 
     def policy(self):
         return (self.folder / 'policy.onnx').read_bytes()

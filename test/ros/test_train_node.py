@@ -1,0 +1,150 @@
+"""The learner as a node: a run from its start to its end, and how it is stopped on the way."""
+
+import signal
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+import pytest
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from std_msgs.msg import Float64
+from std_srvs.srv import Trigger
+
+pytestmark = pytest.mark.ros
+
+RELAYED = {
+    'joint_states': 'relayed/joint_states',
+    'twist_command': 'relayed/twist_command',
+}
+
+
+def test_a_run_is_that_of_one_process(world, tmp_path, in_process, run_in):
+    """Also asks what can be asked of it on the way, which must not change it."""
+    world.sim_node()
+    relay = world.relay(hold='50')
+    peer = world.peer()
+    train = world.train_node(tmp_path / 'run', remap=RELAYED, seed=0)
+    relay.wait_for('holding 50')  # the tenth step of the third episode
+    rates = peer.listen(Float64, 'train_node/success_rate')
+    errors = peer.listen(Float64, 'train_node/final_error')
+
+    names = peer.ask(ListParameters, 'train_node/list_parameters').result.names
+    described = peer.ask(DescribeParameters, 'train_node/describe_parameters', names=names)
+    described = {descriptor.name: descriptor for descriptor in described.descriptors}
+    assert {'task', 'algorithm', 'preset', 'seed', 'steps', 'out', 'resume'} <= described.keys()
+    assert described['arm_timeout'].floating_point_range[0].from_value == 0.5
+    assert described['seed'].integer_range[0].from_value == 0
+    values = peer.ask(GetParameters, 'train_node/get_parameters', names=['task', 'out']).values
+    assert [value.string_value for value in values] == ['point2d_large', str(tmp_path / 'run')]
+
+    waiting = peer.figures('train_node', lambda told: told['message'].startswith('waiting for'))
+    assert waiting['level'] == b'\1'
+    assert waiting['environment steps'] == '40'
+
+    said = peer.ask(Trigger, 'train_node/save')
+    assert said.success
+    assert said.message == f'a checkpoint will be in {tmp_path / "run"} after this episode'
+    relay.tell('go on')
+    train.wait_for('checkpoint written after 60 steps')
+
+    assert train.end() == 0
+    train.wait_for(f'policy: {tmp_path / "run" / "policy.onnx"}')
+    run, expected = run_in(tmp_path / 'run'), in_process()
+    assert run.rows() == expected.rows()
+    assert run.policy() == expected.policy()
+    for listener, key in ((rates, 'success_rate'), (errors, 'final_error')):
+        told = [message.data for message in listener.messages]
+        assert told == [float(row[key]) for row in expected.rows()]
+
+
+def test_a_run_goes_on_from_whatever_ended_it_as_if_nothing_had(
+    world, tmp_path, in_process, run_in
+):
+    folder = tmp_path / 'run'
+    sim = world.sim_node()
+    # The tenth step of the third episode, which is then done again; the first evaluation's 25th.
+    relay = world.relay(hold='50,115')
+    train = world.train_node(folder, remap=RELAYED)
+    relay.wait_for('holding 50')
+    train.signal(signal.SIGINT)
+    assert train.end(5.0) == 0
+    assert any('stopped after 40 steps: it was asked to stop' in line for line in train.lines)
+    assert any(f'go on with resume:=true out:={folder}' in line for line in train.lines)
+    assert run_in(folder).checkpoint()['env_steps'] == 40
+    assert not (folder / 'policy.onnx').exists()
+    relay.tell('go on')
+
+    train = world.train_node(folder, remap=RELAYED, resume=True, arm_timeout=2.0)
+    relay.wait_for('holding 115')
+    sim.kill()
+    silent = time.monotonic()
+    assert train.end() == 1
+    assert time.monotonic() - silent < 2.0 + 3.0
+    (said,) = (line for line in train.errors if line.startswith('train_node: '))
+    assert 'nothing on /relayed/joint_states that can be used for 2 s' in said
+    assert said.endswith('is the arm, or sim_node, running in this ROS domain?')
+    assert run_in(folder).checkpoint()['env_steps'] == 80
+    relay.tell('go on')
+
+    world.sim_node()
+    assert world.train_node(folder, remap=RELAYED, resume=True).end() == 0
+    assert run_in(folder).rows() == in_process().rows()
+    assert run_in(folder).policy() == in_process().policy()
+
+
+def test_a_long_evaluation_is_left_at_once(world, tmp_path, run_in):
+    world.sim_node()
+    train = world.train_node(tmp_path / 'run', changes={'schedule.evaluation_goals': '50000'})
+    train.wait_for('evaluating, 0 of 50000 goals')
+    train.signal(signal.SIGINT)
+    assert train.end(5.0) == 0
+    assert run_in(tmp_path / 'run').checkpoint()['env_steps'] == 80
+
+
+def test_a_wrong_parameter_ends_it_with_a_sentence(world):
+    train = world.node('train_node', task='point2d_large', set='task.box=4')
+    assert train.end() == 2
+    assert train.errors == [
+        'train_node: task.box belongs to the arm, which is not in this process: it stays 5.0'
+    ]
+
+
+@pytest.mark.slow
+def test_it_answers_within_100_ms_while_it_learns(world, tmp_path, capsys):
+    """Measure over a run with the networks of the preset, of which most is updates."""
+    world.sim_node('fetch_reach')
+    changes = {'schedule.evaluation_goals': '20', 'schedule.updates_per_episode': '100'}
+    for key, value in (('agent.hidden', '128,128'), ('model.hidden', '128,128')):
+        changes[key] = value
+    changes['schedule.steps'] = '4000'
+    train = world.train_node(tmp_path / 'run', 'fetch_reach', changes)
+    peer = world.peer()
+    diagnostics = peer.listen(DiagnosticArray, '/diagnostics')
+    train.wait_for('80 steps  success', 60.0)
+    parameters = peer.client(GetParameters, 'train_node/get_parameters')
+    save = peer.client(Trigger, 'train_node/save')
+    took = {'get_parameters': [], 'save': []}
+    for index in range(100):
+        request = GetParameters.Request(names=['task', 'seed'])
+        took['get_parameters'].append(peer.call(parameters, request)[1])
+        if index % 2:
+            took['save'].append(peer.call(save, Trigger.Request())[1])
+    told = [
+        at
+        for at, array in zip(diagnostics.times, diagnostics.messages, strict=True)
+        if array.status[0].name == 'train_node'
+    ]
+    took['diagnostics'] = list(np.abs(np.diff(told) - 1.0))
+    with capsys.disabled():
+        for name, seconds in took.items():
+            within = 1e3 * np.percentile(seconds, (50, 90, 100))
+            print(
+                f'\n{name}: {len(seconds)} times, half, 90 % and all within {within.round(1)} ms'
+            )
+    said = peer.ask(Trigger, 'train_node/stop')
+    assert said.success
+    assert said.message == f'stopping, with a checkpoint in {tmp_path / "run"}'
+    assert train.end(5.0) == 0
+    assert len(took['diagnostics']) >= 3
+    for name, seconds in took.items():
+        assert np.percentile(seconds, 90) < 0.1, name
