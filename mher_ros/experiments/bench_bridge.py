@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+import sys
 import time
 from typing import Any
 
@@ -15,13 +16,16 @@ __all__ = ['bench_bridge', 'bridge_lines']
 TASK = 'fetch_reach'
 ROUND = 200
 """Steps that one of the two does before it is the other's turn."""
+TELL = 10
+"""Rounds between two words on how far it is."""
 
 
 def bench_bridge(steps: int) -> dict[str, Any]:
     """
     Step the arm over topics in lockstep, and the task in this process, taking turns.
 
-    Times are wall times; ``ratio`` is that of the medians over rounds. Growth compares the last
+    Times are wall times without resets, which take about as long as two steps over topics and next
+    to nothing in one process; ``ratio`` is that of the medians over rounds. Growth compares the last
     tenth of the rounds with the second (in the first, caches and buffers fill): of the median
     time of a step over topics in units of one in this process, and of memory.
     """
@@ -39,6 +43,8 @@ def bench_bridge(steps: int) -> dict[str, Any]:
                     subject.step(action)
                 seconds[index] = (time.perf_counter() - started) / ROUND
             memory[index] = _resident('self'), _resident(simulation)
+            if index % TELL == TELL - 1:
+                print(f'{(index + 1) * ROUND} of {rounds * ROUND} steps each', file=sys.stderr)
         repeats = env.link.repeats
     tenth = rounds // 10
     early, late = slice(tenth, 2 * tenth), slice(rounds - tenth, rounds)
