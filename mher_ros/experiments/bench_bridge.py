@@ -25,8 +25,8 @@ def bench_bridge(steps: int) -> dict[str, Any]:
     Step the arm over topics in lockstep, and the task in this process, taking turns.
 
     Times are wall times without resets, which take about as long as two steps over topics and next
-    to nothing in one process; ``ratio`` is that of the medians over rounds. Growth compares the last
-    tenth of the rounds with the second (in the first, caches and buffers fill): of the median
+    to nothing in one process; ``ratio`` is that of the medians over rounds. Growth compares the
+    last tenth of the rounds with the second (in the first, caches and buffers fill): of the median
     time of a step over topics in units of one in this process, and of memory.
     """
     rounds = max(20, -(-steps // ROUND))
