@@ -162,8 +162,9 @@ def test_of_two_arms_in_a_domain_the_newcomer_is_refused(world):
     env = world.arm(LockstepLink, make('point2d_large'))
     env.reset(seed=1)
     env.step((0.5, 0.5))
-    second = world.sim_node()
-    newcomer = world.arm(LockstepLink, make('point2d_large'))
+    second, peer = world.sim_node(), world.peer()
+    newcomer = world.arm(LockstepLink, make('point2d_large'), peer=peer)
+    peer.wait_until(lambda: peer.node.count_publishers('/joint_states') == 2, 'both are seen')
     with pytest.raises(ArmError, match='/joint_states tells of two arms at once'):
         newcomer.reset(seed=2)
     with pytest.raises(EpisodeLostError):
