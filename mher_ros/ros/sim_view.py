@@ -53,7 +53,8 @@ class SimView:
         clock = Clock()
         clock.clock.sec, clock.clock.nanosec = divmod(stamp, SECOND)
         self._clock.publish(clock)
-        self._poses.publish(self._tool_pose(clock.clock))
+        if self._poses.get_subscription_count():
+            self._poses.publish(self._tool_pose(clock.clock))
         if self._markers.get_subscription_count():
             self._markers.publish(self._robot.at(self._plant.data, clock.clock))
         if self._frames is not None:

@@ -55,7 +55,7 @@ class TaskPlant(Plant):
         if command is None:
             self._task.hold()
         else:
-            self._task.move(self.encoding.action(command))
+            self._task.move(self.encoding.action(command).clip(-1.0, 1.0))
         self._show()
 
     def _show(self) -> None:

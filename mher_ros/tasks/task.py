@@ -82,16 +82,16 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
 
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
-        self.move(action)
+        self.move(self.checked_action(action))
         self._steps_left -= 1
         observation = self.observe(*self.joint_state())
         reward = self.compute_reward(observation['achieved_goal'], self.goal, {})
         info = {'is_success': bool(reward == 0.0)}
         return observation, float(reward), False, self._steps_left <= 0, info
 
-    def move(self, action: ArrayLike) -> None:
-        """Do one control period without looking."""
-        self._advance(self.checked_action(action))
+    def move(self, action: NDArray[np.float32]) -> None:
+        """Do one control period under an action within [-1, 1], without looking."""
+        self._advance(action)
 
     def checked_action(self, action: ArrayLike) -> NDArray[np.float32]:
         """Return an action within [-1, 1], or raise ValueError if it is none."""
