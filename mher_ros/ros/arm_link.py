@@ -108,9 +108,7 @@ class ArmLink(abc.ABC):
         self._heard = time.monotonic()
         if self._reset is None:
             return self._first_state(None)
-        if not self._alone:
-            self._wait_for_service(self._reset)
-            self._wait_to_be_alone()
+        self._meet()
         while True:
             if self._set_parameters is not None:
                 request = SetParameters.Request()
@@ -125,16 +123,22 @@ class ArmLink(abc.ABC):
             if answer is None:
                 return self._first_state(None)
             self._check_arm(*answer.group(1, 2, 3))
+            if not self._alone:
+                self._wait_to_be_alone()
             # A node that was restarted meanwhile knows nothing of the seed.
             if self._set_parameters is None or int(answer[4]) == seed:
                 try:
                     return self._first_state(int(answer[5]))
                 except EpisodeLostError:
-                    self._wait_to_be_alone()
+                    pass
 
     @abc.abstractmethod
     def close(self) -> None:
         """Leave the arm."""
+
+    @abc.abstractmethod
+    def _meet(self) -> None:
+        """Make sure, as far as can be without touching it, that the arm is nobody else's."""
 
     @abc.abstractmethod
     def _is_first(self, came: int, stamp: int) -> bool:

@@ -39,6 +39,11 @@ class LockstepLink(ArmLink):
     def close(self) -> None:
         """Leave the arm, which waits."""
 
+    def _meet(self) -> None:
+        if not self._alone:
+            self._wait_for_service(self._reset)
+            self._wait_to_be_alone()
+
     def _is_first(self, came: int, stamp: int) -> bool:
         return came == stamp
 

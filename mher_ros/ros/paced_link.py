@@ -19,10 +19,10 @@ class PacedLink(ArmLink):
     """
     An arm that cannot wait.
 
-    A period is over with the first state stamped ``EARLY`` periods or more after the last one that
-    was used, so it makes no difference how often the arm tells its state. States ``LATE`` periods
-    apart, or a command given after the next state had come, are no step of the task: the episode
-    is lost.
+    A period is over with the state whose stamp is nearest to one period after the last one that
+    was used, so it makes no difference how often the arm tells its state. States less than
+    ``EARLY`` or more than ``LATE`` periods apart, or a command given after the next state had
+    come, are no step of the task: the episode is lost.
     """
 
     stepping = 'realtime'
@@ -31,23 +31,26 @@ class PacedLink(ArmLink):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._sent: float | None = None
+        self._told = 0
         self._node.create_timer(self._task.interface.control_period, self._stop_if_left)
 
     def exchange(self, command: NDArray[np.float64]) -> JointVectors:
         """Send a command and return the state about one control period later."""
 
         def accept(came: int) -> bool:
-            passed = (came - self._stamp) / self._period
+            passed, gap = (came - self._stamp) / self._period, (came - self._told) / self._period
+            self._told = came
             if not 0.0 <= passed <= self.LATE:
                 raise self._lost(
                     f'the next state came {passed:.2f} control periods after the last; '
                     f'{self.EARLY} to {self.LATE} were expected'
                 )
-            return passed >= self.EARLY
+            # The next state is expected as long after this one as this one after the last.
+            return passed >= max(self.EARLY, 1.0 - 0.5 * gap)
 
         self._skim()
-        self._send(command)
         self._sent = time.monotonic()
+        self._send(command)
         return self._await(accept)
 
     def close(self) -> None:
@@ -64,6 +67,9 @@ class PacedLink(ArmLink):
         if sent is not None and time.monotonic() - sent > patience:
             self.close()
 
+    def _meet(self) -> None:
+        """Do nothing: stamps of an arm with a clock of its own may be any."""
+
     def _is_first(self, came: int, stamp: int) -> bool:
         return came >= stamp
 
@@ -77,5 +83,6 @@ class PacedLink(ArmLink):
         if state is None:
             return
         came, _ = state
+        self._told = came
         if (came - self._stamp) / self._period >= self.EARLY:
             raise self._lost('a command came too late: the arm had told its next state')

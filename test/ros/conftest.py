@@ -66,7 +66,7 @@ class Process:
             env=environment,
             pass_fds=descriptors,
         )
-        self.command = command
+        self.command, self.pid = command, self._child.pid
         self.lines, self.errors = [], []
         self._read = 0
         self._news = threading.Condition()

@@ -1,5 +1,7 @@
 """The learner as a node: a run from its start to its end, and how it is stopped on the way."""
 
+from pathlib import Path
+import re
 import signal
 import time
 
@@ -90,6 +92,22 @@ def test_a_run_goes_on_from_whatever_ended_it_as_if_nothing_had(
     assert world.train_node(folder, remap=RELAYED, resume=True).end() == 0
     assert run_in(folder).rows() == in_process().rows()
     assert run_in(folder).policy() == in_process().policy()
+
+
+def test_it_ends_in_good_order_when_stopped_while_it_starts(world, tmp_path):
+    train = world.train_node(tmp_path / 'run')
+    # It handles signals first, then imports.
+    while signal.SIGTERM not in caught_signals(train.pid):
+        time.sleep(0.005)
+    train.signal(signal.SIGINT)
+    assert train.end() == 0
+    assert train.lines == []
+    assert not (tmp_path / 'run').exists()
+
+
+def caught_signals(pid):
+    mask = re.search(r'SigCgt:\s*(\w+)', Path(f'/proc/{pid}/status').read_text())[1]
+    return {number for number in signal.valid_signals() if int(mask, 16) >> (number - 1) & 1}
 
 
 def test_a_wrong_parameter_ends_it_with_a_sentence(world):
