@@ -48,7 +48,9 @@ class NeedsRos(pytest.Module):
 
 
 def pytest_pycollect_makemodule(module_path, parent):
-    if importlib.util.find_spec('rclpy') is None and 'rclpy' in module_path.read_text():
+    text = module_path.read_text()
+    needs_ros = 'rclpy' in text or 'pytestmark = pytest.mark.ros' in text
+    if needs_ros and importlib.util.find_spec('rclpy') is None:
         return NeedsRos.from_parent(parent, path=module_path)
     return None
 

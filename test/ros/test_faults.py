@@ -8,7 +8,7 @@ from mher_ros.learning.progress import Progress
 from mher_ros.learning.run import start_training
 from mher_ros.learning.train import Ending
 from mher_ros.ros.arm_env import ArmEvaluator
-from mher_ros.ros.lockstep_link import LockstepLink  # and with it rclpy
+from mher_ros.ros.lockstep_link import LockstepLink
 from mher_ros.tasks import make
 import pytest
 
