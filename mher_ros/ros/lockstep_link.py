@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mher_ros.ros.arm_link import ArmLink, JointVectors
+from mher_ros.ros.shared_core import SharedCore
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +24,11 @@ class LockstepLink(ArmLink):
 
     stepping = 'lockstep'
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._core = SharedCore(self._node, self._inbox.topic)
+        self._core.enter()
+
     def exchange(self, command: NDArray[np.float64]) -> JointVectors:
         """Send a command, again and again if need be, and return the state that answers it."""
         stamp, expected = self._stamp, self._stamp + self._period
@@ -38,6 +46,7 @@ class LockstepLink(ArmLink):
 
     def close(self) -> None:
         """Leave the arm, which waits."""
+        self._core.leave()
 
     def _meet(self) -> None:
         if not self._alone:

@@ -13,6 +13,7 @@ from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.inbox import SPEAKING
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
+from mher_ros.ros.shared_core import SharedCore
 from mher_ros.ros.sim_view import SimView
 from mher_ros.ros.spinning import spinning
 from mher_ros.ros.wire import JointStateWriter
@@ -133,6 +134,7 @@ class SimNode(Node):
         return arm, JointInput(self, arm, arm.joint_names, 'effort')
 
     def _run_in_lockstep(self, stop: StopRequest) -> None:
+        SharedCore(self, self._states.topic_name).enter()
         pause = 1.0 / self.options.view_rate
         look = time.monotonic()
         while not stop():
