@@ -26,7 +26,7 @@ class LockstepLink(ArmLink):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._core = SharedCore(self._node, self._inbox.topic)
+        self._core = SharedCore(self._node.context.get_domain_id(), self._inbox.topic)
         self._core.enter()
 
     def exchange(self, command: NDArray[np.float64]) -> JointVectors:

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 import zlib
 
-from rclpy.node import Node
-
 __all__ = ['SharedCore']
 
 
@@ -17,16 +15,15 @@ class SharedCore:
 
     One of them always waits for the other, so a second core gains nothing, and to wake somebody on
     another core takes longer than the message. Both sides find the same core without a word, by
-    the topic they share; other arms, on other topics or in other domains, find others.
+    the ROS domain and the topic they share; in the next domain, the next core is found.
     """
 
-    def __init__(self, node: Node, topic: str) -> None:
+    def __init__(self, domain: int, topic: str) -> None:
         self._allowed = _allowed_cores()
         cores = sorted(self._allowed)
         self.core: int | None = None
         if len(cores) > 1:
-            shared = f'{node.context.get_domain_id()} {topic}'
-            self.core = cores[zlib.crc32(shared.encode()) % len(cores)]
+            self.core = cores[(domain + zlib.crc32(topic.encode())) % len(cores)]
 
     def enter(self) -> None:
         """Keep this process, with all threads that it has or will have, on the core."""

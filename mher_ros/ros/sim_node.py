@@ -134,7 +134,7 @@ class SimNode(Node):
         return arm, JointInput(self, arm, arm.joint_names, 'effort')
 
     def _run_in_lockstep(self, stop: StopRequest) -> None:
-        SharedCore(self, self._states.topic_name).enter()
+        SharedCore(self.context.get_domain_id(), self._states.topic_name).enter()
         pause = 1.0 / self.options.view_rate
         look = time.monotonic()
         while not stop():

@@ -39,20 +39,27 @@ TINY = {
 """A run of seconds: 8 episodes of 20 steps, and after 4, 6 and 8 of them 4 goals of 20 steps."""
 
 
+WITHOUT_ROS = importlib.util.find_spec('rclpy') is None
+NEEDS_ROS = 'needs ROS 2: an installation, or the wheels of PyPI'
+
+
 class NeedsRos(pytest.Module):
     """A file of tests where there is no ROS."""
 
     def collect(self):
-        reason = 'needs ROS 2: an installation, or the wheels of PyPI'
-        pytest.skip(reason, allow_module_level=True)
+        pytest.skip(NEEDS_ROS, allow_module_level=True)
 
 
 def pytest_pycollect_makemodule(module_path, parent):
     text = module_path.read_text()
-    needs_ros = 'rclpy' in text or 'pytestmark = pytest.mark.ros' in text
-    if needs_ros and importlib.util.find_spec('rclpy') is None:
+    if WITHOUT_ROS and ('rclpy' in text or 'pytestmark = pytest.mark.ros' in text):
         return NeedsRos.from_parent(parent, path=module_path)
     return None
+
+
+def pytest_runtest_setup(item):
+    if WITHOUT_ROS and item.get_closest_marker('ros'):
+        pytest.skip(NEEDS_ROS)
 
 
 class Process:
@@ -282,7 +289,7 @@ class World:
         }
         # Whatever outlives even a killed test keeps the domain to itself.
         self._descriptors = (descriptor,)
-        self._processes, self._peers = [], []
+        self._processes, self._peers, self._arms = [], [], []
 
     def start(self, *command):
         process = Process([*map(str, command)], self._environment, self._descriptors)
@@ -324,9 +331,13 @@ class World:
         from mher_ros.ros.arm_env import ArmEnv
 
         peer = peer or self.peer(remap)
-        return ArmEnv(task, link(peer.node, task, **options))
+        env = ArmEnv(task, link(peer.node, task, **options))
+        self._arms.append(env)
+        return env
 
     def close(self):
+        for env in reversed(self._arms):
+            env.close()
         for peer in self._peers:
             peer.close()
         wrongs = [process.close() for process in reversed(self._processes)]
