@@ -1,0 +1,348 @@
+"""Whether a command may leave for the arm, and why not."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+import dataclasses
+import enum
+import math
+from typing import NamedTuple
+
+from mher_ros.control.workspace import GoalError
+from mher_ros.options import check, option, OptionError
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ['Change', 'Guard', 'SafetyOptions', 'Status']
+
+SECOND = 1_000_000_000
+"""In nanoseconds."""
+CLOCK_JUMP = SECOND
+"""A stamp older by more than this tells of a clock set back; by less, of a late message [ns]."""
+JUMP_SLACK = 0.05
+"""Change of a joint that is no jump, however little time has passed [rad or m]."""
+
+
+class Status(enum.Enum):
+    """What the guard has to say, in a sentence each."""
+
+    RUNNING = 'commands leave for the arm'
+    NO_GOAL = 'there is no goal'
+    STALE_GOAL = 'the goal is too old'
+    NO_STATE = 'no joint state has come yet'
+    STALE_STATE = 'joint states have stopped coming'
+    BAD_STATE = 'the joint states cannot be used'
+    OUTSIDE_LIMITS = 'a joint is outside its limits'
+    JOINTS_JUMPED = 'the joints moved faster than any arm does'
+    CLOCK_JUMPED = 'the clock of the joint states was set back'
+    NOT_FOLLOWING = 'the arm does not follow its commands'
+    NO_COMMAND = 'no usable command could be made'
+    STOPPED = 'stopped until the stop is cleared'
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether somebody should look after it."""
+        return self not in (Status.RUNNING, Status.NO_GOAL)
+
+
+class Change(NamedTuple):
+    """From one status to another."""
+
+    old: Status
+    new: Status
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SafetyOptions:
+    """When the guard steps in."""
+
+    state_timeout: float = option(
+        0.2, 'time without a joint state after which the arm is stopped [s]', low=0.01, high=2.0
+    )
+    recovery_time: float = option(
+        0.2,
+        'time for which joint states must be good again before it goes on [s]',
+        high=60.0,
+        low=0.0,
+    )
+    resume_within: float = option(
+        1.0,
+        'time without good joint states after which the goal is dropped [s]',
+        low=0.0,
+        high=60.0,
+    )
+    goal_timeout: float = option(
+        60.0, 'age at which a goal is dropped [s]; 0: never', low=0.0, high=86_400.0
+    )
+    limit_tolerance: float = option(
+        0.05, 'how far outside its limits a joint may be [rad or m]', low=0.0, high=0.5
+    )
+    joint_speed: float = option(
+        10.0, 'speed of a joint beyond which its state is not believed [rad/s or m/s]', low=1.0
+    )
+    leash: float = option(
+        0.1, 'how far the tool may be from where it was sent [m]', low=0.001, high=1.0
+    )
+    follow_timeout: float = option(
+        0.5, 'time for which it may be farther away [s]', low=0.0, high=10.0
+    )
+
+
+class Guard:
+    """
+    Says at any time whether commands may leave, by one status and its reason.
+
+    Of what is wrong at a time the gravest counts: a stop, then the state, then whatever became of
+    the goal. A stop lasts until ``clear``. A state that is missing, late, unusable or impossible
+    interrupts the motion until states have been good for ``recovery_time``; the goal outlives an
+    interruption of at most ``resume_within``. All else drops the goal, so that the arm stays where
+    it is until a person sends the next one.
+
+    Times ``now`` are those of receipt, by a monotonic clock [s].
+    """
+
+    def __init__(
+        self,
+        options: SafetyOptions,
+        joint_names: Sequence[str],
+        lower: ArrayLike,
+        upper: ArrayLike,
+        stop: str | None = None,
+    ) -> None:
+        """
+        Watch joints ``joint_names`` (n); the first k have limits ``lower`` and ``upper`` (k,).
+
+        ``stop`` is the reason of a stop that was latched before, and still is.
+        """
+        check(options)
+        self._options = options
+        self._names = tuple(joint_names)
+        self._limits = _read_limits(self._names, lower, upper, options.limit_tolerance)
+        self._changes: deque[Change] = deque(maxlen=100)
+        self._now = -math.inf
+        self._stop = stop
+        self.status, self.reason = Status.NO_STATE, Status.NO_STATE.value
+        self.restart()
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the arm was stopped, while the stop is latched."""
+        return self._stop
+
+    def restart(self) -> None:
+        """Forget states and goal, but never a stop: as for an arm that is seen the first time."""
+        self._last: list[float] | None = None
+        self._stamp = 0
+        self._heard_at = self._good_at = self._fine_at = self._good_since = math.inf
+        self._trouble: tuple[Status, str] | None = (Status.NO_STATE, Status.NO_STATE.value)
+        self._goal_at: float | None = None
+        self._far_since: float | None = None
+        self._idle = (Status.NO_GOAL, 'no goal has come yet')
+        self._settle()
+
+    def judge(self, now: float) -> Status:
+        """Return the status at this time; commands may leave while it is ``RUNNING``."""
+        now = self._advance(now)
+        options = self._options
+        if now - self._heard_at > options.state_timeout:
+            silence = f'no joint state for more than {options.state_timeout:g} s'
+            self._interrupt(Status.STALE_STATE, silence)
+        if self._goal_at is not None:
+            if self._trouble is not None and now - self._fine_at > options.resume_within:
+                self.drop_goal(
+                    f'it was dropped after {options.resume_within:g} s of: {self._trouble[1]}'
+                )
+            elif 0.0 < options.goal_timeout < now - self._goal_at:
+                self._drop(Status.STALE_GOAL, f'it came {options.goal_timeout:g} s ago')
+        return self._settle()
+
+    def take_state(
+        self,
+        now: float,
+        stamp: int,
+        positions: NDArray[np.float64],
+        velocities: NDArray[np.float64],
+    ) -> bool:
+        """
+        Take a joint state (n,) stamped ``stamp`` [ns]; return whether it may be used at all.
+
+        Whether a command may answer it is for ``judge`` to say.
+        """
+        self.judge(now)  # it may have been silent for long before this one
+        now = self._now
+        age = self._stamp - stamp if self._last is not None else 0
+        if 0 < age <= CLOCK_JUMP:
+            return False
+        q, speeds = positions.tolist(), velocities.tolist()
+        wrong = self._wrong(q, speeds)
+        if wrong is not None:
+            self._heard_at = now
+            self._interrupt(*wrong)
+            self._settle()
+            return False
+        if age > CLOCK_JUMP:
+            self._drop(Status.CLOCK_JUMPED, f'by {age / SECOND:.3f} s; the goal is dropped')
+        elif self._last is not None:
+            passed = max(now - self._good_at, min(-age / SECOND, self._options.state_timeout))
+            self._check_jump(q, passed)
+        self._last, self._stamp = q, stamp
+        self._heard_at = self._good_at = now
+        if self._trouble is not None:
+            self._recover()
+        if self._trouble is None:
+            self._fine_at = now
+        self._settle()
+        return True
+
+    def take_bad_state(self, now: float, reason: str) -> None:
+        """Take note of a joint state that could not even be read."""
+        self.judge(now)
+        self._heard_at = self._now
+        self._interrupt(Status.BAD_STATE, reason)
+        self._settle()
+
+    def take_goal(self, now: float) -> None:
+        """Take note of a goal; GoalError if this is no time for one."""
+        self.judge(now)
+        if self._stop is not None or self._trouble is not None:
+            raise GoalError(f'no goal is taken now: {self.status.value} ({self.reason})')
+        if self._goal_at is None:  # else one goal after another would hide an arm that is stuck
+            self._far_since = None
+        self._goal_at = self._now
+        self._settle()
+
+    def drop_goal(self, reason: str) -> None:
+        """Forget the goal: nothing leaves until the next."""
+        self._drop(Status.NO_GOAL, reason)
+
+    def stop(self, reason: str) -> None:
+        """Let nothing leave, whatever comes, until ``clear``."""
+        if self._stop is None:
+            self._stop = reason
+        self.drop_goal(f'it was dropped by a stop: {reason}')
+
+    def clear(self) -> None:
+        """End a stop; the arm stays where it is until there is a new goal."""
+        self._stop = None
+        self._settle()
+
+    def fail(self, reason: str) -> None:
+        """Take note that no command could be made: the policy's is not finite, or no solution."""
+        self._drop(Status.NO_COMMAND, reason)
+
+    def follow(self, now: float, distance: float) -> None:
+        """Take note of how far the tool is from where it was sent [m]."""
+        now = self._advance(now)
+        if self._goal_at is None or distance <= self._options.leash:
+            self._far_since = None
+        elif self._far_since is None:
+            self._far_since = now
+        elif now - self._far_since > self._options.follow_timeout:
+            self._drop(
+                Status.NOT_FOLLOWING,
+                f'the tool is {distance:.3f} m from where it was sent, '
+                f'for more than {self._options.follow_timeout:g} s',
+            )
+
+    def take_change(self) -> Change | None:
+        """Return the earliest change of the status that was not taken yet."""
+        return self._changes.popleft() if self._changes else None
+
+    def _advance(self, now: float) -> float:
+        """Return the time, which never goes back."""
+        if now > self._now:
+            self._now = now
+        return self._now
+
+    def _wrong(self, positions: list[float], speeds: list[float]) -> tuple[Status, str] | None:
+        """Return what is wrong with a state by itself."""
+        count = len(self._names)
+        if len(positions) != count or len(speeds) != count:
+            return (
+                Status.BAD_STATE,
+                f'{count} positions and velocities are expected, '
+                f'got {len(positions)} and {len(speeds)}',
+            )
+        if not math.isfinite(sum(positions) + sum(speeds)):
+            return Status.BAD_STATE, 'finite numbers are expected, got others'
+        fastest = self._options.joint_speed
+        if not -fastest <= min(speeds) <= max(speeds) <= fastest:
+            return Status.BAD_STATE, f'a joint is told to be faster than {fastest:g} rad/s or m/s'
+        for q, (least, most) in zip(positions, self._limits, strict=False):
+            if not least <= q <= most:
+                return self._outside(positions)
+        return None
+
+    def _outside(self, positions: list[float]) -> tuple[Status, str]:
+        wrong = [
+            f'{name} is at {q:.3f}, its range is {least:.3f} to {most:.3f}'
+            for name, q, (least, most) in zip(self._names, positions, self._limits, strict=False)
+            if not least <= q <= most
+        ]
+        return Status.OUTSIDE_LIMITS, '; '.join(wrong) + ' (with the tolerance)'
+
+    def _check_jump(self, positions: list[float], passed: float) -> None:
+        assert self._last is not None
+        most = self._options.joint_speed * passed + JUMP_SLACK
+        for name, q, last in zip(self._names, positions, self._last, strict=True):
+            if not -most <= q - last <= most:
+                self._drop(
+                    Status.JOINTS_JUMPED,
+                    f'{name} from {last:.3f} to {q:.3f} within {passed:.3f} s; '
+                    'the goal is dropped',
+                )
+                return
+
+    def _interrupt(self, status: Status, reason: str) -> None:
+        self._good_since = math.inf
+        if self._trouble is None or self._trouble[0] is not status:
+            self._trouble = status, reason
+
+    def _recover(self) -> None:
+        """Go on if states have been good for long enough, or if this is the first of all."""
+        assert self._trouble is not None
+        self._good_since = min(self._good_since, self._now)
+        good_for = self._now - self._good_since
+        if self._trouble[0] is Status.NO_STATE or good_for >= self._options.recovery_time:
+            self._trouble = None
+
+    def _drop(self, status: Status, reason: str) -> None:
+        self._goal_at = self._far_since = None
+        self._idle = status, reason
+        self._settle()
+
+    def _settle(self) -> Status:
+        """Set the gravest of what is the case, and note the change."""
+        if self._stop is not None:
+            status, reason = Status.STOPPED, self._stop
+        elif self._trouble is not None:
+            status, reason = self._trouble
+        elif self._goal_at is None:
+            status, reason = self._idle
+        else:
+            status, reason = Status.RUNNING, Status.RUNNING.value
+        if status is not self.status:
+            self._changes.append(Change(self.status, status, reason))
+        self.status, self.reason = status, reason
+        return status
+
+
+def _read_limits(
+    names: Sequence[str], lower: ArrayLike, upper: ArrayLike, tolerance: float
+) -> list[tuple[float, float]]:
+    low, high = np.array(lower, np.float64), np.array(upper, np.float64)
+    if low.ndim != 1 or low.shape != high.shape or len(low) > len(names):
+        raise OptionError(
+            f'a lower and an upper limit for up to {len(names)} joints are expected, '
+            f'got arrays of shape {low.shape} and {high.shape}'
+        )
+    for name, least, most in zip(names, low, high, strict=False):
+        if not least < most:
+            raise OptionError(
+                f'{name}: a lower limit below the upper is expected, got {least} and {most}'
+            )
+    return [
+        (q - tolerance, p + tolerance) for q, p in zip(low.tolist(), high.tolist(), strict=True)
+    ]
