@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from mher_ros.options import option, OptionError
-from mher_ros.ros.bringup.share import share_folder
 from mher_ros.ros.bringup.system import NodeSpec, Role, System
+from mher_ros.share import share_folder
 
 __all__ = ['TrainSim']
 

@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 import mher_ros
+from mher_ros import share
 from mher_ros.learning.config import ALGORITHMS, PRESETS
 from mher_ros.options import OptionError
-from mher_ros.ros.bringup import share
 from mher_ros.ros.bringup.processes import run_system
 from mher_ros.ros.bringup.system import argument_rows, Role
 from mher_ros.ros.bringup.systems import make_system, SYSTEMS
@@ -160,7 +160,7 @@ def test_a_run_whose_choices_cannot_be_read_is_refused(nodes, tmp_path, content)
 
 @pytest.mark.parametrize('installed', ['lib/python3/site-packages', 'local/lib/dist-packages'])
 def test_share_folder_is_that_of_the_prefix_the_code_is_installed_in(tmp_path, installed):
-    code = tmp_path / installed / 'mher_ros' / 'ros' / 'bringup' / 'share.py'
+    code = tmp_path / installed / 'mher_ros' / 'share.py'
     code.parent.mkdir(parents=True)
     shutil.copy(share.__file__, code)
     folder = tmp_path / 'share' / 'mher_ros'

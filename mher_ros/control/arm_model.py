@@ -1,0 +1,165 @@
+"""The kinematics of an arm: from its joints, told by name, to its tool."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from mher_ros.control.description import after, Description, DescriptionError, Joint, Pose, pose_of
+from mher_ros.control.kinematics import ToolKinematics
+from mher_ros.control.mjcf_file import read_mjcf
+from mher_ros.control.model_file import find_file
+from mher_ros.control.robot import ROBOT_DESCRIPTION, RobotConfig
+from mher_ros.control.urdf_file import read_urdf
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ['ArmModel', 'read_description', 'TOOL']
+
+TOOL = 'tool'
+"""Site of the model at the tool."""
+
+
+class ArmModel:
+    """
+    The chain of joints from an arm's base to its tool; nothing else of the robot is kept.
+
+    Where a joint of the chain is not commanded (a torso, say), its state is needed all the same.
+    """
+
+    def __init__(self, robot: RobotConfig, text: str | None = None) -> None:
+        """Take ``text``, URDF or MJCF, for the model; without it the file that ``robot`` names."""
+        description = read_description(robot, text)
+        self.base_frame = robot.base_frame or description.root
+        """Frame of all that is told of the tool."""
+        self.joint_names = robot.joints
+        """Commanded joints (k)."""
+        start, chain = description.chain(self.base_frame, robot.tool_frame)
+        joints = _checked({joint.name: joint for joint in chain if joint.kind != 'fixed'}, robot)
+        others = tuple(name for name in joints if name not in robot.joints)
+        self.state_names = (*robot.joints, *others)
+        """Joints whose state is needed (n), the commanded ones first."""
+        commanded = [joints[name] for name in robot.joints]
+        self.lower = np.array([joint.lower for joint in commanded])
+        self.upper = np.array([joint.upper for joint in commanded])
+        """Limits of the commanded joints (k,) [rad or m], infinite where there is none."""
+        self.velocity_limits = np.array([joint.velocity for joint in commanded])
+        """(k,) [rad/s or m/s]"""
+        self.model = _build_model(start, chain, joints, pose_of(robot.tool_offset))
+        """The world is the base frame; a site ``TOOL`` is the tool."""
+        # Joints of the model are in the order of the chain.
+        self.order = np.array([self.state_names.index(name) for name in joints])
+        """For each joint of ``model`` its place in ``state_names`` (n,)."""
+        self._is_in_order = bool((self.order == np.arange(len(self.order))).all())
+        self._kinematics = ToolKinematics(self.model, site=TOOL)
+
+    def tool(
+        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return position (3,) [m] and velocity (3,) [m/s] for ``state_names`` (n,)."""
+        if not self._is_in_order:
+            positions, velocities = positions[self.order], velocities[self.order]
+        return self._kinematics.position_and_velocity(positions, velocities)
+
+    def tool_pose(self, positions: ArrayLike) -> Pose:
+        """Return position (3,) [m] and orientation (4,) (w, x, y, z) for ``state_names`` (n,)."""
+        return self._kinematics.pose(np.asarray(positions, np.float64)[self.order])
+
+
+def read_description(robot: RobotConfig, text: str | None = None) -> Description:
+    """Read the model of a robot from ``text``, or from the file that it names."""
+    path: Path | None = None
+    if text is None:
+        if robot.model == ROBOT_DESCRIPTION:
+            raise DescriptionError(
+                f'robot {robot.name} takes its model from {ROBOT_DESCRIPTION}; nothing came'
+            )
+        path = find_file(robot.model, robot.folder)
+        text = path.read_text(encoding='utf-8')
+    try:
+        top = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise DescriptionError(
+            f'URDF or MJCF is expected, got {text.strip()[:40]!r}...: {error}'
+        ) from None
+    if top.tag == 'robot':
+        return read_urdf(top)
+    if top.tag == 'mujoco':
+        return read_mjcf(text, path)
+    raise DescriptionError(f'<robot> (URDF) or <mujoco> (MJCF) is expected, got <{top.tag}>')
+
+
+def _checked(joints: dict[str, Joint], robot: RobotConfig) -> dict[str, Joint]:
+    """Return the movable joints of a chain with the limits of ``robot`` put in."""
+    for name in robot.joints:
+        if name not in joints:
+            raise DescriptionError(
+                f'no joint {name!r} moves {robot.tool_frame}; those that do are '
+                f'{", ".join(joints) or "none"}'
+            )
+    for joint in joints.values():
+        if joint.kind not in ('hinge', 'slide') or joint.mimics:
+            kind = f'one that follows {joint.mimics}' if joint.mimics else f'a {joint.kind} one'
+            raise DescriptionError(
+                f'revolute, continuous, prismatic and fixed joints are expected between base and '
+                f'tool; {joint.name} is {kind}'
+            )
+    return {
+        name: _limited(joint, robot) if name in robot.joints else joint
+        for name, joint in joints.items()
+    }
+
+
+def _limited(joint: Joint, robot: RobotConfig) -> Joint:
+    given = robot.joint_limits.get(joint.name)
+    if given is not None:
+        told = {key: value for key, value in vars(given).items() if value is not None}
+        joint = dataclasses.replace(joint, **told)
+    if not joint.lower < joint.upper:
+        raise DescriptionError(
+            f'joint {joint.name}: a lower limit below the upper one is expected, got '
+            f'{joint.lower} and {joint.upper}; joint_limits of the robot can correct it'
+        )
+    if not 0.0 < joint.velocity < math.inf:
+        raise DescriptionError(
+            f'joint {joint.name}: the model tells no velocity limit; give one in '
+            f'joint_limits.{joint.name}.velocity of the robot'
+        )
+    return joint
+
+
+def _build_model(
+    start: Pose, chain: list[Joint], joints: dict[str, Joint], offset: Pose
+) -> mujoco.MjModel:
+    """Compile one body for each movable joint, with its limits, and a site at the tool."""
+    top = Element('mujoco')
+    SubElement(top, 'compiler', angle='radian', autolimits='true')
+    body = SubElement(top, 'worldbody')
+    pose = start
+    for link in chain:
+        pose = after(pose, link.origin)
+        if link.kind == 'fixed':
+            continue
+        joint = joints[link.name]
+        body = SubElement(body, 'body', _pose_attributes(pose))
+        SubElement(body, 'inertial', pos='0 0 0', mass='1', diaginertia='1 1 1')
+        element = SubElement(
+            body, 'joint', name=joint.name, type=joint.kind, axis=_text(joint.axis)
+        )
+        if math.isfinite(joint.lower) and math.isfinite(joint.upper):
+            element.set('range', _text((joint.lower, joint.upper)))
+        pose = pose_of()
+    SubElement(body, 'site', {'name': TOOL, **_pose_attributes(after(pose, offset))})
+    return mujoco.MjModel.from_xml_string(ElementTree.tostring(top, encoding='unicode'))
+
+
+def _pose_attributes(pose: Pose) -> dict[str, str]:
+    return {'pos': _text(pose[0]), 'quat': _text(pose[1])}
+
+
+def _text(numbers: ArrayLike) -> str:
+    return ' '.join(repr(float(number)) for number in np.asarray(numbers))

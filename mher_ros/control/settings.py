@@ -1,0 +1,136 @@
+"""Values of a YAML file, taken one by one and checked; a key that nobody takes is a mistake."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, overload, TypeVar
+
+from mher_ros.errors import MherError
+
+__all__ = ['Settings', 'SettingsError']
+
+Vector3 = tuple[float, float, float]
+Default = TypeVar('Default')
+
+NEEDED: Any = object()
+"""Stands for the default of a key that must be there."""
+
+
+class SettingsError(MherError, ValueError):
+    """A key or value that does not fit; the message says what was expected and what came."""
+
+
+class Settings:
+    """One mapping of a YAML file. A key whose value is null counts as not there."""
+
+    def __init__(self, content: Any, prefix: str = '') -> None:
+        if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+            raise SettingsError(f'{prefix or "the file"} holds keys and values; got {content!r}')
+        self._content = {key: value for key, value in content.items() if value is not None}
+        self._prefix = f'{prefix}.' if prefix else ''
+        self._taken: set[str] = set()
+        self._given = set(content)
+
+    def keys(self) -> tuple[str, ...]:
+        """List the keys that have a value."""
+        return tuple(self._content)
+
+    def section(self, key: str) -> Settings:
+        """Return the mapping below a key; an empty one if it is not there."""
+        return Settings(self._take(key, {}), self._prefix + key)
+
+    def text(self, key: str, default: str = NEEDED) -> str:
+        """Return a text."""
+        value = self._take(key, default)
+        if not isinstance(value, str):
+            raise self._error(key, 'a text', value)
+        return value.strip()
+
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """Return one of several words."""
+        value = self._take(key, NEEDED)
+        if value not in choices:
+            raise self._error(key, f'one of {", ".join(choices)}', value)
+        return str(value)
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """Return a list of different names, at least one."""
+        value = self._take(key, NEEDED)
+        names = isinstance(value, list) and all(isinstance(name, str) and name for name in value)
+        if not names or not value or len(set(value)) < len(value):
+            raise self._error(key, 'a list of different names', value)
+        return tuple(value)
+
+    def numbers(self) -> dict[str, float]:
+        """Return all keys of this mapping, each with a number."""
+        return {key: self.number(key) for key in self.keys()}
+
+    @overload
+    def number(
+        self, key: str, default: float = ..., *, low: float = ..., high: float = ...
+    ) -> float: ...
+
+    @overload
+    def number(
+        self, key: str, default: None, *, low: float = ..., high: float = ...
+    ) -> float | None: ...
+
+    def number(
+        self,
+        key: str,
+        default: float | None = NEEDED,
+        *,
+        low: float = -math.inf,
+        high: float = math.inf,
+    ) -> float | None:
+        """Return a finite number from ``low`` to ``high``."""
+        value = self._take(key, default)
+        if value is None:
+            return None
+        if not _is_number(value) or not low <= value <= high:
+            bounds = f' from {low:g} to {high:g}' if (low, high) != (-math.inf, math.inf) else ''
+            raise self._error(key, f'a finite number{bounds}', value)
+        return float(value)
+
+    @overload
+    def vector3(self, key: str, default: Vector3 = ...) -> Vector3: ...
+
+    @overload
+    def vector3(self, key: str, default: None) -> Vector3 | None: ...
+
+    def vector3(self, key: str, default: Vector3 | None = NEEDED) -> Vector3 | None:
+        """Return three finite numbers."""
+        value = self._take(key, default)
+        if value is None:
+            return None
+        if (
+            not isinstance(value, list | tuple)
+            or len(value) != 3
+            or not all(map(_is_number, value))
+        ):
+            raise self._error(key, 'three finite numbers [x, y, z]', value)
+        x, y, z = map(float, value)
+        return x, y, z
+
+    def finish(self) -> None:
+        """Raise SettingsError if there is a key that nobody has asked for."""
+        unknown = sorted(self._given - self._taken)
+        if unknown:
+            named = ', '.join(repr(self._prefix + key) for key in unknown)
+            raise SettingsError(
+                f'unknown key {named}; the keys are {", ".join(sorted(self._taken))}'
+            )
+
+    def _take(self, key: str, default: Any) -> Any:
+        self._taken.add(key)
+        value = self._content.get(key, default)
+        if value is NEEDED:
+            raise SettingsError(f'{self._prefix}{key} is needed; it is missing')
+        return value
+
+    def _error(self, key: str, expected: str, value: Any) -> SettingsError:
+        return SettingsError(f'{self._prefix}{key} takes {expected}; got {value!r}')
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

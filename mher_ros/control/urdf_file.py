@@ -1,0 +1,77 @@
+"""URDF files as descriptions of arms. Meshes and inertias are not looked at."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from mher_ros.control.description import Description, DescriptionError, Joint, pose_of
+import numpy as np
+
+__all__ = ['numbers_of', 'read_urdf']
+
+KINDS = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
+XACRO = '{http://www.ros.org/wiki/xacro}'
+
+
+def read_urdf(robot: Element) -> Description:
+    """Read the top element, ``robot``."""
+    if any(element.tag.startswith(XACRO) for element in robot.iter()):
+        raise DescriptionError('a URDF is expected, got one to be expanded by xacro first')
+    joints = [_read_joint(element) for element in robot.findall('joint')]
+    links = [element.get('name', '') for element in robot.findall('link')]
+    for joint in joints:
+        for link in (joint.parent, joint.child):
+            if link not in links:
+                raise DescriptionError(f'joint {joint.name} joins {link!r}, which is no link')
+    children = {joint.child for joint in joints}
+    roots = [link for link in links if link not in children]
+    if len(roots) != 1:
+        raise DescriptionError(f'a URDF has one root link; got {", ".join(roots) or "none"}')
+    return Description(roots[0], joints)
+
+
+def numbers_of(element: Element | None, key: str, default: str) -> list[float]:
+    """Return the three finite numbers of an attribute; ValueError if it has others."""
+    text = default if element is None else element.get(key, default)
+    numbers = [float(number) for number in text.split()]
+    if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
+        raise ValueError(f'three finite numbers are expected for {key}, got {text!r}')
+    return numbers
+
+
+def _read_joint(element: Element) -> Joint:
+    name, kind = element.get('name', ''), element.get('type', '')
+    origin, mimic = element.find('origin'), element.find('mimic')
+    limit = element.find('limit')
+    bounds = {} if limit is None else limit.attrib
+    is_bounded = kind in ('revolute', 'prismatic') and bool(bounds)
+    try:
+        axis = np.array(numbers_of(element.find('axis'), 'xyz', '1 0 0'))
+        length = float(np.linalg.norm(axis))
+        if kind in KINDS and length == 0.0:
+            raise ValueError('an axis with a length is expected, got 0 0 0')
+        return Joint(
+            name=name,
+            kind=KINDS.get(kind, kind),
+            parent=_link(element, 'parent'),
+            child=_link(element, 'child'),
+            origin=pose_of(numbers_of(origin, 'xyz', '0 0 0'), numbers_of(origin, 'rpy', '0 0 0')),
+            axis=axis / (length or 1.0),
+            # The format's own default is 0 for both.
+            lower=float(bounds.get('lower', 0.0)) if is_bounded else -math.inf,
+            upper=float(bounds.get('upper', 0.0)) if is_bounded else math.inf,
+            velocity=float(bounds.get('velocity', 0.0)) or math.inf,
+            mimics='' if mimic is None else mimic.get('joint', ''),
+        )
+    except ValueError as error:
+        raise DescriptionError(f'joint {name!r} of the URDF: {error}') from None
+
+
+def _link(element: Element, role: str) -> str:
+    found = element.find(role)
+    if found is None or 'link' not in found.attrib:
+        text = ElementTree.tostring(element, encoding='unicode').strip()
+        raise ValueError(f'a {role} link is expected, got {text}')
+    return found.attrib['link']
