@@ -78,13 +78,13 @@ def override(options: Options, changes: dict[str, Any], prefix: str = '') -> Opt
     return changed
 
 
-def read_changes(pairs: Iterable[str], name: str) -> dict[str, str]:
+def read_changes(pairs: Iterable[str], name: str, sign: str = '=') -> dict[str, str]:
     """Return the changes that texts such as ``agent.batch=256`` ask for under ``name``."""
     changes: dict[str, str] = {}
     for pair in pairs:
-        key, equals, value = pair.partition('=')
-        if not equals or not key:
-            raise OptionError(f'{name} takes key=value, got {pair!r}')
+        key, found, value = pair.partition(sign)
+        if not found or not key:
+            raise OptionError(f'{name} takes key{sign}value, got {pair!r}')
         changes[key] = value
     return changes
 

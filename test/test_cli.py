@@ -605,9 +605,9 @@ def test_up_lists_the_arguments_of_a_system(capsys, flag):
     [
         (['fly'], "unknown system 'fly'; there are train_sim"),
         (['fly', '--help'], "unknown system 'fly'; there are train_sim"),
-        (['train_sim', 'seed=1'], "arguments are written name:=value, got 'seed=1'"),
-        (['train_sim', ':=1'], "arguments are written name:=value, got ':=1'"),
-        (['train_sim', '--fast'], "arguments are written name:=value, got '--fast'"),
+        (['train_sim', 'seed=1'], "train_sim takes key:=value, got 'seed=1'"),
+        (['train_sim', ':=1'], "train_sim takes key:=value, got ':=1'"),
+        (['train_sim', '--fast'], "train_sim takes key:=value, got '--fast'"),
         (['train_sim', 'seed:=1', 'seed:=x'], "seed takes a whole number, got 'x'"),
     ],
 )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
-from mher_ros.options import OptionError
+from mher_ros.options import read_changes
 from mher_ros.ros.bringup.system import argument_rows
 from mher_ros.ros.bringup.systems import make_system, SYSTEMS
 
@@ -39,7 +38,7 @@ def run(chosen: argparse.Namespace) -> int:
         return 0
     from mher_ros.ros.bringup.processes import run_system
 
-    return run_system(chosen.system, _values(chosen.arguments))
+    return run_system(chosen.system, read_changes(chosen.arguments, chosen.system, ':='))
 
 
 def _argument_lines(name: str) -> list[str]:
@@ -50,13 +49,3 @@ def _argument_lines(name: str) -> list[str]:
         if row['choices']:
             lines.append(f'  {"":<22} (one of {", ".join(row["choices"])})')
     return lines
-
-
-def _values(pairs: Sequence[str]) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for pair in pairs:
-        key, sign, value = pair.partition(':=')
-        if not sign or not key:
-            raise OptionError(f'arguments are written name:=value, got {pair!r}')
-        values[key] = value
-    return values
