@@ -39,6 +39,10 @@ class Progress:
     def notice(self, text: str) -> None:
         """Learn of something that people should know."""
 
+    def warning(self, text: str) -> None:
+        """Learn of something that went wrong and was made up for."""
+        self.notice(text)
+
     def close(self) -> None:
         """Finish."""
 

@@ -140,7 +140,8 @@ class Trainer:
                 break
             if asked_to_save():
                 self.save()
-                self._notice(f'checkpoint written after {self.env_steps} steps')
+                for progress in self._progress:
+                    progress.notice(f'checkpoint written after {self.env_steps} steps')
             self._cycle()
         if self.agent.updates and self._rows_behind():
             self._close_epoch()
@@ -199,7 +200,8 @@ class Trainer:
                 lost += 1
                 if not isinstance(error, EpisodeLostError) or lost == TRIES:
                     raise
-                self._notice(f'an episode was dropped and is done again: {error}')
+                for progress in self._progress:
+                    progress.warning(f'an episode was dropped and is done again: {error}')
 
     def _try_episode(self, random: bool) -> Episode:
         steps = self._config.schedule.episode_steps
@@ -256,10 +258,6 @@ class Trainer:
 
     def _seconds(self) -> float:
         return self._seconds_before + time.monotonic() - self._started
-
-    def _notice(self, text: str) -> None:
-        for progress in self._progress:
-            progress.notice(text)
 
     def _tell(self, activity: str) -> None:
         for progress in self._progress:

@@ -101,10 +101,10 @@ class ArmEvaluator:
         self,
         env: ArmEnv,
         tell: Callable[[int, int], None] = lambda done, total: None,
-        notice: Callable[[str], None] = lambda text: None,
+        warn: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """``tell`` hears of goals done and in all, ``notice`` of goals that are tried again."""
-        self._env, self._tell, self._notice = env, tell, notice
+        """``tell`` hears of goals done and in all, ``warn`` of goals that are tried again."""
+        self._env, self._tell, self._warn = env, tell, warn
 
     def run(self, policy: PolicyFunction, seeds: Sequence[int]) -> Evaluation:
         """Try the policy from the resets that ``seeds`` stand for."""
@@ -128,7 +128,7 @@ class ArmEvaluator:
                 lost += 1
                 if lost == TRIES:
                     raise
-                self._notice(f'a goal of the evaluation is tried again: {error}')
+                self._warn(f'a goal of the evaluation is tried again: {error}')
 
     def _try_goal(
         self, policy: PolicyFunction, seed: int, row: int

@@ -96,7 +96,7 @@ class TrainNode(Node):
         """Learn until a budget is used up or somebody wants to stop."""
         logger = self.get_logger()
         logger.info(plan_text(self.config, self.folder))
-        evaluator = ArmEvaluator(self.env, self._progress.goals, self._progress.notice)
+        evaluator = ArmEvaluator(self.env, self._progress.goals, self._progress.warning)
         try:
             trainer, ending = start_training(
                 self.folder,
@@ -192,6 +192,10 @@ class RosProgress(Progress):
 
     def notice(self, text: str) -> None:
         """Log it."""
+        self._logger.info(text)
+
+    def warning(self, text: str) -> None:
+        """Log it as one."""
         self._logger.warning(text)
 
 

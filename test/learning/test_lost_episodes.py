@@ -51,10 +51,13 @@ class Arm:
 
 class Notices(Progress):
     def __init__(self):
-        self.told = []
+        self.told, self.warnings = [], []
 
     def notice(self, text):
         self.told.append(text)
+
+    def warning(self, text):
+        self.warnings.append(text)
 
 
 @pytest.fixture(scope='module')
@@ -107,7 +110,7 @@ def test_lost_episodes_are_done_again_and_leave_no_trace(whole, tmp_path, faults
     assert run(tmp_path / 'run', whole[1], arm, [notices]) is Ending.STEPS
     assert_same_run(tmp_path / 'run', whole[0])
     lost = sum(len(at) for at in faults.values())
-    assert notices.told == ['an episode was dropped and is done again: lost'] * lost
+    assert notices.warnings == ['an episode was dropped and is done again: lost'] * lost
     assert arm.done['reset'] == 8 + lost
 
 
@@ -176,5 +179,6 @@ def test_a_checkpoint_is_written_when_asked_for_and_changes_nothing(whole, tmp_p
         asked_to_save=lambda: next(wishes),
     )
     assert notices.told == ['checkpoint written after 20 steps']
+    assert notices.warnings == []
     assert written[:3] == [None, None, 20]
     assert_same_run(tmp_path / 'run', whole[0])

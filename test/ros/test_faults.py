@@ -44,7 +44,7 @@ def trained_beyond(world, tmp_path):
         notices = notices or Notices()
         task = make(config.task_name, config.task)
         env = world.arm(LockstepLink, task, RELAYED, asked_to_stop=over.is_set)
-        arm = env, ArmEvaluator(env, notice=notices.notice).run
+        arm = env, ArmEvaluator(env, warn=notices.warning).run
         return pool.submit(
             start_training, tmp_path / 'run', config, [notices], arm=arm, export=False
         )

@@ -47,7 +47,7 @@ def test_a_run_is_that_of_one_process(world, tmp_path, in_process, run_in):
     assert said.success
     assert said.message == f'a checkpoint will be in {tmp_path / "run"} after this episode'
     relay.tell('go on')
-    train.wait_for('checkpoint written after 60 steps')
+    assert train.wait_for('checkpoint written after 60 steps') not in train.errors
 
     assert train.end() == 0
     train.wait_for(f'policy: {tmp_path / "run" / "policy.onnx"}')
@@ -81,7 +81,7 @@ def test_a_run_goes_on_from_whatever_ended_it_as_if_nothing_had(
     sim.kill()
     silent = time.monotonic()
     assert train.end() == 1
-    assert time.monotonic() - silent < 2.0 + 3.0
+    assert time.monotonic() - silent < 2.0 + 6.0  # the time-out is 10 s by default
     (said,) = (line for line in train.errors if line.startswith('train_node: '))
     assert 'nothing on /relayed/joint_states that can be used for 2 s' in said
     assert said.endswith('is the arm, or sim_node, running in this ROS domain?')
