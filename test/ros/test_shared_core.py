@@ -1,5 +1,6 @@
 """Both sides of a lockstep on one core, wherever there is more than one."""
 
+import contextlib
 import os
 from pathlib import Path
 import threading
@@ -14,8 +15,11 @@ two_cores = pytest.mark.skipif(len(ALLOWED) < 2, reason='needs two cores')
 
 def cores_of(process):
     """Return the cores that each thread of a process may use, each set once."""
-    threads = Path(f'/proc/{process}/task').iterdir()
-    return {frozenset(os.sched_getaffinity(int(thread.name))) for thread in threads}
+    found = set()
+    for thread in Path(f'/proc/{process}/task').iterdir():
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            found.add(frozenset(os.sched_getaffinity(int(thread.name))))
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +27,8 @@ def left_as_it_was():
     """Let no other test be slower than it was, whatever happens here."""
     yield
     for thread in Path('/proc/self/task').iterdir():
-        os.sched_setaffinity(int(thread.name), ALLOWED)
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), ALLOWED)
 
 
 @pytest.fixture
