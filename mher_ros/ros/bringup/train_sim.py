@@ -41,6 +41,14 @@ class TrainSim(System):
         low=0,
         high=2**63 - 1,
     )
+    until: float = option(
+        -1.0,
+        'stop once this success rate holds over two evaluations; 0: never; -1: as the preset says',
+        low=-1.0,
+        high=1.0,
+    )
+    max_minutes: float = option(0.0, 'stop after this much time; 0: never', low=0.0, high=1e6)
+    set: str = option('', "other choices, as 'key=value key=value'; `mher options` lists them")
     out: str = option('', 'folder of the run; empty: a new one below runs/')
     resume: bool = option(
         False, 'true: go on with the run in the folder out, with the choices it began with'
@@ -74,6 +82,9 @@ class TrainSim(System):
                 'preset': self.preset,
                 'seed': self.seed,
                 'steps': self.steps,
+                'until': self.until,
+                'max_minutes': self.max_minutes,
+                'set': self.set,
                 'out': self.out,
                 'resume': self.resume,
             },

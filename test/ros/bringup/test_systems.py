@@ -61,6 +61,9 @@ def test_arguments_of_train_sim():
         'preset': 'fast',
         'seed': '0',
         'steps': '0',
+        'until': '-1.0',
+        'max_minutes': '0.0',
+        'set': '',
         'out': '',
         'resume': 'false',
         'rviz': 'false',
@@ -82,8 +85,8 @@ def test_every_system_has_a_launch_file_a_summary_and_one_main_node_at_most(name
     [
         (
             {'tsk': 'reacher'},
-            "unknown key 'tsk'; the keys are algorithm, headless, out, preset, resume, rviz, "
-            'seed, steps, task',
+            "unknown key 'tsk'; the keys are algorithm, headless, max_minutes, out, preset, "
+            'resume, rviz, seed, set, steps, task, until',
         ),
         ({'task': 'fetch'}, f"task takes one of {', '.join(TASKS)}; got 'fetch'"),
         ({'seed': 'one'}, "seed takes a whole number, got 'one'"),
@@ -108,7 +111,9 @@ def test_unknown_system_is_refused_with_those_there_are():
 
 
 def test_the_arm_waits_for_the_learner_whose_end_is_the_end(nodes):
-    found = nodes(task='sawyer_reach', seed='3', steps='1000', out='runs/a')
+    budgets = {'steps': '1000', 'until': '0.9', 'max_minutes': '5'}
+    changes = 'agent.batch=32 task.threshold=0.02'
+    found = nodes(task='sawyer_reach', seed='3', set=changes, out='runs/a', **budgets)
     assert {name: node.role for name, node in found.items()} == {
         'sim_node': Role.NEEDED,
         'train_node': Role.MAIN,
@@ -124,6 +129,9 @@ def test_the_arm_waits_for_the_learner_whose_end_is_the_end(nodes):
         'preset': 'fast',
         'seed': 3,
         'steps': 1000,
+        'until': 0.9,
+        'max_minutes': 5.0,
+        'set': changes,
         'out': 'runs/a',
         'resume': False,
     }
