@@ -118,10 +118,11 @@ def test_a_tilted_tool_is_turned_back_without_being_moved(any_arm):
     assert np.linalg.norm(end - start) < 0.01
 
 
-def test_a_joint_beyond_its_limit_only_moves_back(arm):
+@pytest.mark.parametrize('beyond', [0.02, 1.0])
+def test_a_joint_beyond_its_limit_may_only_move_back(arm, beyond):
     robot, model = arm('panda')
     motion, positions = JointMotion(model), home_of(robot, model)
-    positions[3] = model.lower[3] - 0.02
+    positions[3] = model.lower[3] - beyond
     _, held = model.tool_pose(positions)
     rng = np.random.default_rng(0)
     moved = [
@@ -129,6 +130,8 @@ def test_a_joint_beyond_its_limit_only_moves_back(arm):
     ]
     assert min(moved) >= -ROUNDING
     assert max(moved) > 0.01
+    still = motion.solve(positions, np.zeros(3), held, PERIOD)
+    np.testing.assert_allclose(still, 0.0, atol=1e-9)
 
 
 def test_a_joint_slows_down_before_its_limit(arm):
@@ -147,7 +150,7 @@ def test_joints_that_are_not_commanded_are_left_alone(arm):
     assert fewer.state_names == (*moved, fixed)
     positions = home_of(robot, fewer)
     position, held = fewer.tool_pose(positions)
-    wanted = np.array((0.05, 0.0, -0.05))
+    wanted = np.array((0.03, 0.05, -0.03))
     velocities = JointMotion(fewer).solve(positions, wanted, held, PERIOD)
     assert velocities.shape == (6,)
     _, velocity = fewer.tool(positions, np.append(velocities, 0.0))
