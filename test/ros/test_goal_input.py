@@ -1,0 +1,235 @@
+"""Goals as RViz's tools send them, over DDS from another process."""
+
+from pathlib import Path
+import re
+import sys
+
+from geometry_msgs.msg import PointStamped, PoseStamped
+import pytest
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from visualization_msgs.msg import InteractiveMarkerUpdate
+
+pytestmark = pytest.mark.ros
+
+TAKER = Path(__file__).parent / 'goal_taker.py'
+RVIZ = QoSProfile(
+    depth=5,
+    history=HistoryPolicy.KEEP_LAST,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+)
+NAN = float('nan')
+
+
+class Person:
+    """Somebody in front of RViz, and the node that takes the goals."""
+
+    def __init__(self, world, *arguments):
+        self.taker = world.start(sys.executable, TAKER, *arguments)
+        self.taker.wait_for('^ready')
+        self.peer = world.peer()
+        self._poses = self.peer.talk(PoseStamped, 'goal_pose', RVIZ)
+        self._points = self.peer.talk(PointStamped, 'clicked_point', RVIZ)
+        self._updates = self.peer.listen(InteractiveMarkerUpdate, 'goal_marker/update')
+
+    def tell(self, line):
+        self.taker.tell(line)
+        self.taker.wait_for(f'^did {line.split()[0]}')
+
+    def set_2d_goal(self, x, y, frame='base', stamp=100, z=0.0, tilt=0.0):
+        """Draw an arrow on the ground, as the tool 2D Goal Pose lets people do."""
+        goal = PoseStamped()
+        goal.header.frame_id, goal.header.stamp.sec = frame, stamp
+        place, orientation = goal.pose.position, goal.pose.orientation
+        place.x, place.y, place.z = x, y, z
+        orientation.w, orientation.x, orientation.z = 0.8, tilt, 0.6
+        self._poses.publish(goal)
+
+    def click(self, x, y, z, frame='base', stamp=100):
+        """Click on something, as the tool Publish Point lets people do."""
+        point = PointStamped()
+        point.header.frame_id, point.header.stamp.sec = frame, stamp
+        point.point.x, point.point.y, point.point.z = x, y, z
+        self._points.publish(point)
+
+    def goal(self):
+        """Return the next goal (3,) and where it came from."""
+        line = self.taker.wait_for('^took ')
+        numbers, source = re.fullmatch(r'took \[(.*)\] from (.*)', line).groups()
+        return [float(number) for number in numbers.split(',')], source
+
+    def refusal(self):
+        """Return the next sentence with which a goal is refused."""
+        return self.taker.wait_for('refused a goal from')
+
+    def marker(self, after, accept=lambda position: True):
+        """Return where the marker moves to next, of those moves that are accepted."""
+        found = []
+
+        def take(update):
+            found[:] = [[p.pose.position.x, p.pose.position.y, p.pose.position.z]
+                        for p in update.poses]  # fmt: skip
+            return bool(found) and accept(found[0])
+
+        self._updates.wait_for(take, after=after)
+        return found[0]
+
+    def updates(self):
+        return len(self._updates.messages)
+
+
+@pytest.fixture(scope='module')
+def person(shared_world):
+    return Person(shared_world)
+
+
+@pytest.fixture(scope='module')
+def tf_person(shared_worlds):
+    return Person(shared_worlds(), 'tf')
+
+
+@pytest.mark.parametrize('frame', ['base', ''])
+def test_a_clicked_point_is_a_goal_and_the_marker_goes_there(person, frame):
+    heard = person.updates()
+    person.click(0.25, 0.125, 0.5, frame)
+    assert person.goal() == ([0.25, 0.125, 0.5], 'clicked_point')
+    person.marker(heard, lambda position: position == [0.25, 0.125, 0.5])
+
+
+def test_a_pose_is_a_goal_at_its_own_height(person):
+    person.set_2d_goal(0.25, 0.125, z=0.75)
+    assert person.goal() == ([0.25, 0.125, 0.75], 'goal_pose')
+
+
+def test_a_2d_goal_keeps_the_height_of_the_tool_and_says_so(person):
+    person.tell('tool 0.1 0.2 0.3125')
+    person.set_2d_goal(0.75, -0.25)
+    person.taker.wait_for("height 0 m.*the tool's height of 0.31. m is kept")
+    assert person.goal() == ([0.75, -0.25, 0.3125], 'goal_pose')
+
+
+def test_a_2d_goal_is_refused_while_the_height_of_the_tool_is_not_known(world):
+    person = Person(world)
+    person.set_2d_goal(0.75, -0.25)
+    assert 'height is expected' in person.refusal()
+    person.click(0.75, -0.25, 0.5)
+    assert person.goal() == ([0.75, -0.25, 0.5], 'clicked_point')
+
+
+def test_a_tilted_pose_at_height_0_is_not_taken_for_a_2d_goal(person):
+    person.set_2d_goal(0.75, -0.25, tilt=0.1)
+    assert re.search(r'box is expected, got \[0.75, -0.25, 0.0\]', person.refusal())
+
+
+@pytest.mark.parametrize('bad', [NAN, float('inf'), -float('inf')])
+def test_a_goal_of_numbers_that_are_none_is_refused_wherever_they_are(person, bad):
+    for place in range(3):
+        numbers = [0.5, 0.0, 0.5]
+        numbers[place] = bad
+        person.click(*numbers)
+        assert re.search('from clicked_point: finite numbers are expected', person.refusal())
+    person.set_2d_goal(0.5, bad)
+    assert re.search('from goal_pose: finite numbers are expected', person.refusal())
+    person.set_2d_goal(0.5, 0.0, z=0.5, tilt=bad)
+    assert re.search('from goal_pose: finite numbers are expected', person.refusal())
+    person.click(0.5, 0.0, 0.5)
+    assert person.goal() == ([0.5, 0.0, 0.5], 'clicked_point')
+
+
+def test_a_goal_in_another_frame_is_refused_where_tf2_is_not_installed(person):
+    person.click(0.5, 0.0, 0.5, 'map')
+    assert re.search("'base' is expected where tf2_ros is not.*got 'map'", person.refusal())
+    person.set_2d_goal(0.5, 0.0, 'map')
+    assert re.search("from goal_pose: frame 'base' is expected.*'map'", person.refusal())
+
+
+def test_the_marker_stays_at_the_last_goal_when_another_one_is_refused(person):
+    heard = person.updates()
+    person.click(0.25, 0.25, 0.25)
+    person.marker(heard, lambda position: position == [0.25, 0.25, 0.25])
+    heard = person.updates()
+    person.click(3.0, 0.0, 0.5)
+    assert 'box is expected' in person.refusal()
+    assert person.marker(heard) == [0.25, 0.25, 0.25]
+
+
+def test_the_marker_goes_to_a_goal_that_was_set_another_way(person):
+    heard = person.updates()
+    person.tell('show 0.375 0.25 0.125')
+    person.marker(heard, lambda position: position == [0.375, 0.25, 0.125])
+    heard = person.updates()
+    person.click(3.0, 0.0, 0.5)
+    assert person.marker(heard) == [0.375, 0.25, 0.125]
+
+
+def test_the_marker_goes_where_a_goal_was_projected_to(world):
+    person = Person(world, 'project')
+    heard = person.updates()
+    person.click(3.0, 0.0, 0.5)
+    assert person.goal() == ([1.0, 0.0, 0.5], 'clicked_point')
+    assert person.marker(heard) == [1.0, 0.0, 0.5]
+
+
+def test_every_refusal_is_counted_but_told_once_while_it_stays_the_same(world):
+    person = Person(world)
+    for _ in range(4):
+        person.click(NAN, 0.0, 0.5)
+    person.click(0.5, 0.0, 0.5)
+    person.goal()
+    person.tell('refused')
+    assert 'refused: 4' in person.taker.lines
+    told = [line for line in person.taker.lines if 'refused a goal' in line]
+    assert 1 <= len(told) < 4
+
+
+def test_a_closed_input_takes_nothing_and_an_opened_one_takes_goals_again(world):
+    person = Person(world)
+    person.tell('close')
+    node, topics = person.peer.node, ('goal_pose', 'clicked_point', 'goal_marker/feedback')
+    person.peer.wait_until(
+        lambda: (
+            not any(node.count_subscribers(topic) for topic in topics)
+            and not node.count_publishers('goal_marker/update')
+        ),
+        'nobody listens',
+    )
+    person.tell('open')
+    person.peer.wait_until(lambda: person._points.get_subscription_count(), 'somebody listens')
+    person.click(0.5, 0.0, 0.5)
+    assert person.goal() == ([0.5, 0.0, 0.5], 'clicked_point')
+
+
+def test_tf2_places_a_goal_where_it_is_installed(tf_person):
+    person = tf_person
+    person.tell('frame table 0.5 0.25 0.125 0')
+    person.click(0.25, 0.125, 0.375, 'table')
+    assert person.goal() == (pytest.approx([0.375, 0.5, 0.5]), 'clicked_point')
+
+
+def test_a_2d_goal_in_another_frame_keeps_the_height_in_the_base_frame(tf_person):
+    person = tf_person
+    person.tell('frame table 0.5 0.25 0.125 0')
+    person.tell('tool 0.1 0.2 0.3125')
+    person.set_2d_goal(0.25, 0.125, 'table')
+    assert person.goal() == (pytest.approx([0.375, 0.5, 0.3125]), 'goal_pose')
+
+
+def test_a_frame_that_tf2_does_not_know_is_refused_with_its_words(tf_person):
+    tf_person.click(0.25, 0.125, 0.375, 'moon')
+    assert re.search("tf2 can place in 'base'.*'moon'.*not exist", tf_person.refusal())
+
+
+@pytest.mark.parametrize(('stamp', 'old'), [(195, True), (200, True), (199, False), (0, False)])
+def test_a_transform_of_another_time_is_refused(tf_person, stamp, old):
+    tf_person.tell('frame camera 0.5 0.25 0.125 198')
+    tf_person.click(0.25, 0.125, 0.375, 'camera', stamp)
+    if old:
+        assert re.search("from 'camera' within 1.0 s", tf_person.refusal())
+    else:
+        assert tf_person.goal() == (pytest.approx([0.375, 0.5, 0.5]), 'clicked_point')
+
+
+def test_tf2_is_listened_to_no_longer_after_closing(world):
+    person = Person(world, 'tf')
+    person.tell('close')
+    assert 'tf2 unregistered' in person.taker.lines
