@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from visualization_msgs.msg import Marker, MarkerArray
 
-__all__ = ['RobotMarkers', 'training_markers']
+__all__ = ['RobotMarkers', 'deployment_markers', 'training_markers']
 
 TYPES = {
     'box': Marker.CUBE,
@@ -26,6 +26,10 @@ LINE_WIDTH = 0.01
 """Of the longest side of the workspace."""
 GOAL_COLOUR, GOAL_CENTRE_COLOUR = (0.1, 0.8, 0.2, 0.3), (0.9, 0.1, 0.1, 1.0)
 WORKSPACE_COLOUR, TRAIL_COLOUR = (0.6, 0.6, 0.6, 0.6), (1.0, 0.6, 0.0, 0.9)
+AHEAD_COLOUR, REACHED_COLOUR = (1.0, 0.6, 0.0, 0.6), (0.1, 0.8, 0.2, 0.6)
+BOX_COLOUR, MOTION_COLOUR = (0.9, 0.1, 0.1, 0.6), (0.1, 0.4, 0.9, 0.9)
+STILL = 1e-3
+"""Speed below which no motion is shown [m/s]."""
 
 
 class RobotMarkers:
@@ -84,6 +88,43 @@ def training_markers(
     return MarkerArray(markers=markers)
 
 
+def deployment_markers(
+    frame: str,
+    threshold: float,
+    workspace: tuple[ArrayLike, ArrayLike],
+    box: tuple[ArrayLike, ArrayLike],
+    *,
+    goal: ArrayLike | None,
+    reached: bool,
+    tool: ArrayLike | None,
+    velocity: ArrayLike | None,
+) -> MarkerArray:
+    """
+    Show what a deployed policy is about to do.
+
+    The goal (3,) is a ball with the size of success, ``threshold`` [m], and turns green when
+    reached. Of both boxes, given by their low and high corners (3,) [m], goals are taken from the
+    workspace, and the tool stays inside the other. An arrow from the tool (3,) [m] ends where
+    ``velocity`` (3,) [m/s] would take it in a second. What is None is not shown.
+    """
+    low, high = (np.asarray(corner, np.float64) for corner in box)
+    width = LINE_WIDTH * float(np.max(high - low))
+    ball = _ball(frame, 0, Point(), threshold, REACHED_COLOUR if reached else AHEAD_COLOUR)
+    if goal is None:
+        ball.action = Marker.DELETE
+    else:
+        (ball.pose.position,) = _points([goal])
+    markers = [
+        ball,
+        _lines(frame, 'workspace', Marker.LINE_LIST, width / 2, WORKSPACE_COLOUR),
+        _lines(frame, 'box', Marker.LINE_LIST, width / 2, BOX_COLOUR),
+        _arrow(frame, 'motion', width, tool, velocity),
+    ]
+    markers[1].points = _points(_edges(*(np.asarray(corner, np.float64) for corner in workspace)))
+    markers[2].points = _points(_edges(low, high))
+    return MarkerArray(markers=markers)
+
+
 def _shape_marker(frame: str, index: int, shape: Shape) -> Marker:
     marker = _marker(frame, 'robot', index, TYPES[shape.kind], shape.rgba)
     marker.scale.x, marker.scale.y, marker.scale.z = shape.size
@@ -102,6 +143,18 @@ def _ball(frame: str, index: int, centre: Point, radius: float, rgba: Sequence[f
 def _lines(frame: str, name: str, kind: int, width: float, rgba: Sequence[float]) -> Marker:
     marker = _marker(frame, name, 0, kind, rgba)
     marker.scale.x = width
+    return marker
+
+
+def _arrow(
+    frame: str, name: str, width: float, start: ArrayLike | None, way: ArrayLike | None
+) -> Marker:
+    marker = _marker(frame, name, 0, Marker.ARROW, MOTION_COLOUR)
+    marker.scale.x, marker.scale.y, marker.scale.z = width, 2.0 * width, 3.0 * width
+    if start is None or way is None or np.linalg.norm(way) < STILL:
+        marker.action = Marker.DELETE
+    else:
+        marker.points = _points([start, np.add(start, way)])
     return marker
 
 

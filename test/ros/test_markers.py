@@ -3,11 +3,13 @@
 from pathlib import Path
 import subprocess
 import sys
+import threading
 import time
 from urllib.parse import unquote, urlparse
 
 from builtin_interfaces.msg import Time
-from mher_ros.ros.markers import RobotMarkers, training_markers
+from mher_ros.ros.deploy_view import DeployView, Motion
+from mher_ros.ros.markers import deployment_markers, RobotMarkers, training_markers
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.point_scene import point_scene
 from mher_ros.simulation.shapes import visible_shapes
@@ -231,3 +233,83 @@ def test_moving_the_markers_costs_little():
         markers.at(data)
         times.append(time.perf_counter() - start)
     assert sorted(times)[len(times) // 2] < 1e-3
+
+
+WORKSPACE = ((0.2, -0.3, 0.1), (0.8, 0.3, 0.7))
+BOX = ((0.1, -0.4, 0.0), (0.9, 0.4, 0.8))
+
+
+def deployment(**changes):
+    """Return the markers of a deployed policy by namespace."""
+    motion = {'goal': None, 'reached': False, 'tool': None, 'velocity': None, **changes}
+    array = deployment_markers('base', 0.05, WORKSPACE, BOX, **motion)
+    assert_rviz_takes(array, 'base')
+    found = {marker.ns: marker for marker in array.markers}
+    assert set(found) == {'box', 'goal', 'motion', 'workspace'}
+    assert len(found) == len(array.markers)
+    return found
+
+
+def test_deployment_shows_the_goal_which_turns_green_when_reached():
+    assert deployment()['goal'].action == Marker.DELETE
+    ahead = deployment(goal=np.array([0.5, 0.25, 0.125]))['goal']
+    reached = deployment(goal=np.array([0.5, 0.25, 0.125]), reached=True)['goal']
+    for ball in (ahead, reached):
+        assert ball.action == Marker.ADD
+        np.testing.assert_array_equal(vector(ball.pose.position), [0.5, 0.25, 0.125])
+        np.testing.assert_allclose(vector(ball.scale), 0.1)
+    assert reached.color.g > 2 * reached.color.r
+    assert ahead.color.r > ahead.color.g
+
+
+def test_deployment_shows_where_goals_may_be_and_where_the_tool_may_be():
+    found = deployment()
+    for name, (low, high) in (('workspace', WORKSPACE), ('box', BOX)):
+        corners = np.array([vector(point) for point in found[name].points])
+        assert len(corners) == 24 and len({tuple(corner) for corner in corners}) == 8
+        np.testing.assert_array_equal(corners.min(0), low)
+        np.testing.assert_array_equal(corners.max(0), high)
+    assert found['workspace'].color != found['box'].color
+
+
+def test_deployment_shows_how_the_tool_is_to_move_if_it_is():
+    tool, velocity = np.array([0.5, 0.25, 0.125]), np.array([0.0, -0.125, 0.25])
+    arrow = deployment(tool=tool, velocity=velocity)['motion']
+    assert arrow.action == Marker.ADD
+    start, end = (vector(point) for point in arrow.points)
+    np.testing.assert_array_equal(start, tool)
+    np.testing.assert_array_equal(end, tool + velocity)
+    for still in (
+        {},
+        {'tool': tool},
+        {'velocity': velocity},
+        {'tool': tool, 'velocity': np.zeros(3)},
+    ):
+        assert deployment(**still)['motion'].action == Marker.DELETE
+
+
+@pytest.mark.ros
+def test_deployment_is_shown_to_rviz_and_nothing_is_asked_while_nobody_looks(world):
+    shown, asked = world.peer(), threading.Event()
+    goal = np.array([0.5, 0.25, 0.125])
+
+    def look():
+        asked.set()
+        return Motion(tool=goal, goal=goal, reached=True)
+
+    done, ticks = threading.Event(), []
+    view = DeployView(shown.node, 'base', 0.05, WORKSPACE, BOX, look)
+    shown.node.create_timer(0.05, lambda: ticks.append(0) or (len(ticks) > 10 and done.set()))
+    assert done.wait(PATIENCE)
+    assert not asked.is_set()
+    rviz = world.peer()
+    listener = rviz.listen(MarkerArray, f'{shown.node.get_name()}/markers', RVIZ_QOS)
+    array = listener.wait_for(after=0)
+    assert asked.is_set()
+    assert_rviz_takes(array, 'base')
+    (ball,) = [marker for marker in array.markers if marker.ns == 'goal']
+    np.testing.assert_array_equal(vector(ball.pose.position), goal)
+    view.close()
+    rviz.wait_until(
+        lambda: not rviz.node.count_publishers(f'{shown.node.get_name()}/markers'), 'closed'
+    )

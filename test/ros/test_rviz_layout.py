@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+NAMESPACE = 'goal_marker'
+"""That policy_node offers; test_interactive_goal.py finds the marker there."""
+
 FOLDER = Path(__file__).resolve().parents[2] / 'config' / 'rviz'
 PANELS = {
     f'rviz_common/{name}'
@@ -20,6 +23,8 @@ COMMON_KEYS = {'Class', 'Enabled', 'Name', 'Value'}
 DISPLAYS = {
     'Grid': {'Alpha', 'Cell Size', 'Color', 'Line Style', 'Normal Cell Count', 'Offset', 'Plane',
              'Plane Cell Count', 'Reference Frame'},
+    'InteractiveMarkers': {'Enable Transparency', 'Interactive Markers Namespace', 'Show Axes',
+                           'Show Descriptions', 'Show Visual Aids'},
     'MarkerArray': {'Namespaces', 'Topic'},
     'RobotModel': {'Alpha', 'Collision Enabled', 'Description File', 'Description Source',
                    'Description Topic', 'Links', 'Mass Properties', 'TF Prefix',
@@ -56,8 +61,15 @@ def plugin(part):
     return name
 
 
-def test_there_is_a_layout():
-    assert (FOLDER / 'train.rviz').is_file()
+def by_class(layout):
+    found = {}
+    for display in layout['Visualization Manager']['Displays']:
+        found.setdefault(plugin(display), []).append(display)
+    return found
+
+
+def test_there_are_layouts():
+    assert {path.name for path in FOLDER.iterdir()} == {'deploy.rviz', 'train.rviz'}
 
 
 def test_panels_displays_tools_and_views_are_ones_that_rviz_knows(layout):
@@ -95,18 +107,8 @@ def test_topics_are_relative_and_say_their_quality_of_service_as_rviz_does(layou
             assert topic[policy] in choices
 
 
-def test_training_shows_arm_goal_and_grid_in_the_world_and_keeps_the_description_for_later():
-    layout = yaml.safe_load((FOLDER / 'train.rviz').read_text())
-    manager = layout['Visualization Manager']
-    assert manager['Global Options']['Fixed Frame'] == 'world'
-    by_class = {}
-    for display in manager['Displays']:
-        by_class.setdefault(plugin(display), []).append(display)
-    assert {display['Topic']['Value'] for display in by_class['MarkerArray']} == {
-        'robot_markers',
-        'train_node/markers',
-    }
-    for display in by_class['MarkerArray']:
+def test_marker_displays_receive_as_the_nodes_send(layout):
+    for display in by_class(layout)['MarkerArray']:
         assert display['Enabled']
         topic = display['Topic']
         assert (topic['Reliability Policy'], topic['Durability Policy'], topic['Depth']) == (
@@ -114,10 +116,41 @@ def test_training_shows_arm_goal_and_grid_in_the_world_and_keeps_the_description
             'Volatile',
             5,
         )
-    (description,) = by_class['RobotModel']
+
+
+def test_training_shows_arm_goal_and_grid_in_the_world_and_keeps_the_description_for_later():
+    layout = yaml.safe_load((FOLDER / 'train.rviz').read_text())
+    manager = layout['Visualization Manager']
+    assert manager['Global Options']['Fixed Frame'] == 'world'
+    shown = by_class(layout)
+    assert {display['Topic']['Value'] for display in shown['MarkerArray']} == {
+        'robot_markers',
+        'train_node/markers',
+    }
+    (description,) = shown['RobotModel']
     assert not description['Enabled']
     assert description['Description Topic']['Value'] == 'robot_description'
     assert description['Description Topic']['Durability Policy'] == 'Transient Local'
-    assert by_class['Grid'][0]['Enabled']
+    assert shown['Grid'][0]['Enabled']
     (point,) = [tool for tool in manager['Tools'] if plugin(tool) == 'PublishPoint']
     assert point['Topic']['Value'] == 'clicked_point'
+
+
+def test_deployment_shows_arm_goal_and_motion_and_lets_people_set_goals_in_three_ways():
+    layout = yaml.safe_load((FOLDER / 'deploy.rviz').read_text())
+    manager, shown = layout['Visualization Manager'], by_class(layout)
+    arm, deployment = shown['MarkerArray']
+    assert arm['Topic']['Value'] == 'robot_markers'
+    assert deployment['Topic']['Value'] == 'policy_node/markers'
+    assert set(deployment['Namespaces']) == {'box', 'goal', 'motion', 'workspace'}
+    (marker,) = shown['InteractiveMarkers']
+    assert marker['Enabled']
+    assert marker['Interactive Markers Namespace'] == NAMESPACE
+    tools = {plugin(tool): tool for tool in manager['Tools']}
+    assert tools['SetGoal']['Topic']['Value'] == 'goal_pose'
+    assert tools['PublishPoint']['Topic']['Value'] == 'clicked_point'
+    for name in ('SetGoal', 'PublishPoint'):
+        topic = tools[name]['Topic']
+        assert topic['Reliability Policy'] == 'Reliable'
+        assert topic['Durability Policy'] == 'Volatile'
+    assert 'Interact' in tools
