@@ -31,7 +31,7 @@ PACKAGE_STAMP := $(VENV)/.package
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: venv
 venv: $(PACKAGE_STAMP) ## create .venv from the pinned requirements, with mher_ros in it
@@ -51,6 +51,10 @@ $(PACKAGE_STAMP): $(PINS_STAMP) setup.py setup.cfg package.xml
 test: $(PACKAGE_STAMP) ## run the tests, the fast ones first
 	$(VENV)/bin/python -m pytest -q test -m 'not slow' --timeout 120 $(PYTEST_ARGS)
 	$(VENV)/bin/python -m pytest -q test -m slow --timeout 600 $(PYTEST_ARGS) || [ $$? -eq 5 ]
+
+.PHONY: nightly
+nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves an arm
+	$(VENV)/bin/python -m pytest -q test -m nightly --hypothesis-profile nightly $(PYTEST_ARGS)
 
 .PHONY: demo
 demo: $(PACKAGE_STAMP) ## train, export and run a small policy

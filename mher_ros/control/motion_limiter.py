@@ -15,6 +15,9 @@ __all__ = ['MotionLimiter', 'MotionLimits']
 ROUNDING = 1.0 - 1e-9
 """Limits are undercut by this much, so that not even the last bit of a result exceeds them."""
 
+ABSURD = 1e6
+"""Nobody who wants to move this fast is listened to [m/s]."""
+
 
 @dataclasses.dataclass(frozen=True)
 class MotionLimits:
@@ -75,62 +78,55 @@ class MotionLimiter:
 
         ``position`` (3,) is the tool's [m], ``wanted`` (3,) its velocity as asked for [m/s] and
         ``dt`` the time since the last call [s]. A position or wish that is not finite brakes the
-        tool; a ``dt`` that is not above 0 changes nothing.
+        tool, as an absurd wish does; a ``dt`` that is not above 0 changes nothing.
         """
         # Plain floats: on three numbers they are several times faster than numpy.
-        here, wish = position.tolist(), wanted.tolist()
+        here, wish, last = position.tolist(), wanted.tolist(), self._last
         (x, y, z), (u, v, w) = here, wish
-        if not math.isfinite(x + y + z + u + v + w):
+        fast = math.hypot(u, v, w)
+        if not (fast < ABSURD and math.isfinite(x + y + z)):
             wish = [0.0, 0.0, 0.0]
-        else:
-            fast = math.hypot(u, v, w)
-            if fast > self._speed:
-                slower = self._speed / fast
-                wish = [u * slower, v * slower, w * slower]
+        elif fast > self._speed:
+            slower = self._speed / fast
+            wish = [u * slower, v * slower, w * slower]
+        braked, asked = [], []
+        for place, now, then, (low, high) in zip(here, last, wish, self._faces, strict=True):
+            least, most = -self._towards(place - low), self._towards(high - place)
+            braked.append(least if now < least else most if now > most else now)
+            asked.append(least if then < least else most if then > most else then)
         change = self._acceleration * min(dt, self._tick) if dt > 0.0 else 0.0
-        self._last = self._approach(self._bounds(here), wish, change)
+        self._last = _approach(last, braked, asked, change)
         return np.array(self._last)
 
-    def _bounds(self, here: list[float]) -> list[tuple[float, float]]:
-        """Return the least and largest velocity along each axis, from which the tool can brake."""
-        clear, bounds = self._clear, []
-        for place, (low, high) in zip(here, self._faces, strict=True):
-            below, above = place - low, high - place
-            bounds.append(
-                (
-                    -self._speed if below >= clear else -self._slowed(below),
-                    self._speed if above >= clear else self._slowed(above),
-                )
-            )
-        return bounds
+    def _towards(self, distance: float) -> float:
+        """Return the fastest motion towards a face at ``distance`` [m]; 0 outside, or for NaN."""
+        if distance >= self._clear:
+            return self._speed
+        if distance > 0.0:
+            tick = self._tick
+            root = math.sqrt(tick * tick + 2.0 * distance / self._braking)
+            return 2.0 * distance / (tick + root)
+        return 0.0
 
-    def _slowed(self, distance: float) -> float:
-        """Return the speed from which the tool stops within ``distance``; 0 outside, or NaN."""
-        if not distance > 0.0:
-            return 0.0
-        tick = self._tick
-        return 2.0 * distance / (tick + math.sqrt(tick * tick + 2.0 * distance / self._braking))
 
-    def _approach(
-        self, bounds: list[tuple[float, float]], wish: list[float], change: float
-    ) -> list[float]:
-        """Return what can be reached from the last velocity by a change of this norm [m/s]."""
-        braking, rest = [], []
-        for last, asked, (least, most) in zip(self._last, wish, bounds, strict=True):
-            brake = min(max(last, least), most) - last
-            braking.append(brake)
-            rest.append(min(max(asked, least), most) - last - brake)
-        (a, b, c), (d, e, f) = braking, rest
-        squared, room = a * a + b * b + c * c, change * change
-        if squared >= room:
-            part = change / math.sqrt(squared) if squared > room else 1.0
-            return [last + part * brake for last, brake in zip(self._last, braking, strict=True)]
-        along, length = a * d + b * e + c * f, d * d + e * e + f * f
-        part = 1.0
-        if squared + 2.0 * along + length > room:
-            # The root of |braking + part * rest| = change; there is one, with length > 0.
-            part = (math.sqrt(along * along + length * (room - squared)) - along) / length
-        return [
-            last + brake + part * more
-            for last, brake, more in zip(self._last, braking, rest, strict=True)
-        ]
+def _approach(
+    last: list[float], braked: list[float], asked: list[float], change: float
+) -> list[float]:
+    """
+    Return what a change of at most this norm makes of ``last``, all (3,).
+
+    It first brakes, and goes from there as far towards what is asked as is left.
+    """
+    (x, y, z), (p, q, r), (u, v, w) = last, braked, asked
+    a, b, c = p - x, q - y, r - z
+    d, e, f = u - p, v - q, w - r
+    room, braking = change * change, a * a + b * b + c * c
+    if braking > room:
+        part = change / math.sqrt(braking)
+        return [x + part * a, y + part * b, z + part * c]
+    along, length = a * d + b * e + c * f, d * d + e * e + f * f
+    if length == 0.0 or braking + 2.0 * along + length <= room:
+        return asked
+    # The root of |braking + part * rest| = change.
+    part = (math.sqrt(along * along + length * (room - braking)) - along) / length
+    return [p + part * d, q + part * e, r + part * f]

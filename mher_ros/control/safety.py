@@ -43,7 +43,7 @@ class Status(enum.Enum):
     @property
     def is_trouble(self) -> bool:
         """Whether somebody should look after it."""
-        return self not in (Status.RUNNING, Status.NO_GOAL)
+        return self not in (Status.RUNNING, Status.NO_GOAL, Status.STALE_GOAL)
 
 
 class Change(NamedTuple):
@@ -83,7 +83,7 @@ class SafetyOptions:
         10.0, 'speed of a joint beyond which its state is not believed [rad/s or m/s]', low=1.0
     )
     leash: float = option(
-        0.1, 'how far the tool may be from where it was sent [m]', low=0.001, high=1.0
+        0.08, 'how far the tool may be from where it was sent [m]', low=0.001, high=1.0
     )
     follow_timeout: float = option(
         0.5, 'time for which it may be farther away [s]', low=0.0, high=10.0
@@ -130,6 +130,11 @@ class Guard:
     def stop_reason(self) -> str | None:
         """Why the arm was stopped, while the stop is latched."""
         return self._stop
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether there is a goal to go to now, or after an interruption."""
+        return self._goal_at is not None
 
     def restart(self) -> None:
         """Forget states and goal, but never a stop: as for an arm that is seen the first time."""

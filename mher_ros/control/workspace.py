@@ -117,9 +117,12 @@ class Workspace:
 
 
 def _read_origin(origin: ArrayLike) -> Vector:
-    vector = np.array(origin, np.float64)
+    try:
+        vector = np.array(origin, np.float64)
+    except (TypeError, ValueError):
+        vector = np.array(())
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise OptionError(f'workspace.origin takes three finite numbers, got {vector.tolist()}')
+        raise OptionError(f'workspace.origin takes three finite numbers, got {origin!r}')
     if np.abs(vector).max() > FARTHEST:
         raise OptionError(
             f'workspace.origin must lie within {FARTHEST} m of the base frame on every axis, '
