@@ -1,0 +1,596 @@
+"""When commands may leave for the arm, and when not."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+from mher_ros.control.safety import Guard, SafetyOptions, Status
+from mher_ros.control.workspace import GoalError
+from mher_ros.options import OptionError
+import numpy as np
+import pytest
+
+NAN = float('nan')
+SECOND = 1_000_000_000
+PERIOD = 0.01
+OPTIONS = SafetyOptions()
+
+
+class Arm:
+    """A guard and the joint states that it is told, at 100 Hz."""
+
+    def __init__(self, **options):
+        # The third joint is not commanded and has no limits.
+        self.guard = Guard(SafetyOptions(**options), ('a', 'b', 'c'), (-1.0, -2.0), (1.0, 2.0))
+        self.now, self.stamp = 1000.0, 5000 * SECOND
+        self.positions = np.zeros(3)
+
+    @property
+    def status(self):
+        return self.guard.judge(self.now)
+
+    def wait(self, seconds, judged=True):
+        """Let time pass in which nothing comes."""
+        for _ in range(round(seconds / PERIOD)):
+            self.now += PERIOD
+            self.stamp += round(PERIOD * SECOND)
+            if judged:
+                self.guard.judge(self.now)
+
+    def tell(self, positions=None, velocities=(0.0, 0.0, 0.0), stamp=None):
+        """Let the next state come; return whether it may be used."""
+        self.wait(PERIOD)
+        self.positions = np.array(self.positions if positions is None else positions, float)
+        return self.guard.take_state(
+            self.now,
+            self.stamp if stamp is None else stamp,
+            self.positions,
+            np.array(velocities, float),
+        )
+
+    def run(self, seconds):
+        """Let good states come for a while."""
+        for _ in range(round(seconds / PERIOD)):
+            assert self.tell()
+
+    def start(self):
+        self.tell()
+        self.guard.take_goal(self.now)
+        assert self.status is Status.RUNNING
+        return self
+
+    def changes(self):
+        changes = []
+        while (change := self.guard.take_change()) is not None:
+            changes.append(change)
+        return changes
+
+
+@pytest.fixture
+def arm():
+    """Return an arm on its way to a goal."""
+    return Arm().start()
+
+
+def assert_waits_for_a_goal(arm, status):
+    """See that the arm stays where it is until the next goal, and goes on then."""
+    arm.run(3.0)
+    assert arm.status is status
+    arm.guard.take_goal(arm.now)
+    assert arm.status is Status.RUNNING
+
+
+def test_nothing_leaves_before_the_first_state():
+    arm = Arm()
+    assert arm.status is Status.NO_STATE
+    arm.wait(10.0)
+    assert arm.status is Status.NO_STATE
+
+
+def test_nothing_leaves_before_the_first_goal():
+    arm = Arm()
+    arm.tell()
+    assert arm.status is Status.NO_GOAL
+    assert arm.guard.reason == 'no goal has come yet'
+
+
+def test_commands_leave_with_good_states_and_a_goal(arm):
+    for _ in range(100):
+        assert arm.tell()
+        assert arm.status is Status.RUNNING
+
+
+def test_a_goal_without_a_state_is_refused():
+    arm = Arm()
+    with pytest.raises(GoalError, match='no goal is taken now: no joint state has come yet'):
+        arm.guard.take_goal(arm.now)
+    arm.tell()
+    assert arm.status is Status.NO_GOAL
+
+
+def test_stale_state_stops_the_arm(arm):
+    arm.wait(0.19)
+    assert arm.status is Status.RUNNING
+    arm.wait(0.03)
+    assert arm.status is Status.STALE_STATE
+    assert arm.guard.reason == 'no joint state for more than 0.2 s'
+
+
+def test_a_silence_that_nobody_judged_is_noticed_by_the_next_state(arm):
+    arm.now += 0.5
+    assert arm.tell()
+    assert arm.status is Status.STALE_STATE
+
+
+def test_motion_goes_on_after_a_short_silence_once_states_are_good_for_a_while(arm):
+    arm.wait(0.5)
+    arm.run(0.2)
+    assert arm.status is Status.STALE_STATE
+    arm.run(0.02)
+    assert arm.status is Status.RUNNING
+
+
+@pytest.mark.parametrize('judged', [True, False])
+def test_a_long_silence_drops_the_goal(arm, judged):
+    arm.wait(1.1, judged)
+    arm.run(1.0)
+    assert arm.status is Status.NO_GOAL
+    assert 'no joint state for more than 0.2 s' in arm.guard.reason
+    assert_waits_for_a_goal(arm, Status.NO_GOAL)
+
+
+def test_states_that_come_and_go_never_move_the_arm(arm):
+    arm.wait(0.3)
+    for _ in range(20):
+        arm.tell()
+        assert arm.status is Status.STALE_STATE
+        arm.wait(0.25)
+    arm.run(1.0)
+    assert arm.status is Status.NO_GOAL
+
+
+def test_a_state_that_cannot_be_read_stops_the_arm_at_once(arm):
+    arm.guard.take_bad_state(arm.now, 'the joint state lacks b')
+    assert arm.status is Status.BAD_STATE
+    assert arm.guard.reason == 'the joint state lacks b'
+
+
+@pytest.mark.parametrize('bad', [NAN, math.inf, -math.inf])
+@pytest.mark.parametrize('joint', range(3))
+@pytest.mark.parametrize('what', ['positions', 'velocities'])
+def test_a_state_that_is_not_finite_stops_the_arm_at_once(arm, what, joint, bad):
+    numbers = [0.0, 0.0, 0.0]
+    numbers[joint] = bad
+    assert not arm.tell(**{what: numbers})
+    assert arm.status is Status.BAD_STATE
+
+
+@pytest.mark.parametrize('what', ['positions', 'velocities'])
+def test_a_state_of_another_length_stops_the_arm(arm, what):
+    assert not arm.tell(**{what: np.zeros(2)})
+    assert arm.status is Status.BAD_STATE
+    assert 'got' in arm.guard.reason
+
+
+@pytest.mark.parametrize('velocity', [10.1, -1e30])
+def test_a_velocity_that_no_joint_has_stops_the_arm(arm, velocity):
+    assert not arm.tell(velocities=(0.0, 0.0, velocity))
+    assert arm.status is Status.BAD_STATE
+
+
+def test_one_bad_state_after_another_stops_the_arm_until_all_is_well_for_a_while(arm):
+    for _ in range(100):
+        arm.tell(velocities=(0.0, NAN, 0.0))
+        assert arm.status is Status.BAD_STATE
+        arm.tell()
+        assert arm.status is Status.BAD_STATE
+
+
+def test_motion_goes_on_after_a_bad_state(arm):
+    arm.guard.take_bad_state(arm.now, 'garbled')
+    arm.run(0.25)
+    assert arm.status is Status.RUNNING
+
+
+def test_bad_states_for_long_drop_the_goal(arm):
+    for _ in range(110):
+        arm.tell(velocities=(0.0, NAN, 0.0))
+    arm.run(1.0)
+    assert arm.status is Status.NO_GOAL
+
+
+def test_silence_after_a_bad_state_is_told_as_silence(arm):
+    arm.guard.take_bad_state(arm.now, 'garbled')
+    arm.wait(0.3)
+    assert arm.status is Status.STALE_STATE
+
+
+def test_silence_after_bad_states_only_is_told_as_silence():
+    arm = Arm()
+    arm.guard.take_bad_state(arm.now, 'garbled')
+    assert arm.status is Status.BAD_STATE
+    arm.wait(0.3)
+    assert arm.status is Status.STALE_STATE
+
+
+@pytest.mark.parametrize('position', [1.06, -1.06])
+def test_a_joint_outside_its_limits_stops_the_arm(position):
+    arm = Arm()
+    assert not arm.tell((position, 0.0, 0.0))
+    assert arm.status is Status.OUTSIDE_LIMITS
+    assert arm.guard.reason.startswith(f'a is at {position:.3f}, its range is -1.050 to 1.050')
+
+
+def test_a_joint_a_little_outside_its_limits_is_taken():
+    arm = Arm()
+    assert arm.tell((1.04, -2.04, 0.0))
+    assert arm.status is Status.NO_GOAL
+
+
+def test_a_joint_without_limits_may_be_anywhere():
+    arm = Arm()
+    assert arm.tell((0.0, 0.0, 100.0))
+    assert arm.status is Status.NO_GOAL
+
+
+def test_no_goal_is_taken_while_a_joint_is_outside_its_limits():
+    arm = Arm()
+    arm.tell((1.5, 0.0, 0.0))
+    with pytest.raises(GoalError, match=r'outside its limits \(a is at 1.500'):
+        arm.guard.take_goal(arm.now)
+
+
+@pytest.mark.parametrize('joint', range(3))
+def test_a_jump_of_a_joint_drops_the_goal(arm, joint):
+    positions = np.zeros(3)
+    positions[joint] = 0.2
+    assert arm.tell(positions)
+    assert arm.status is Status.JOINTS_JUMPED
+    assert f'{"abc"[joint]} from 0.000 to 0.200' in arm.guard.reason
+    assert_waits_for_a_goal(arm, Status.JOINTS_JUMPED)
+
+
+def test_a_fast_joint_is_no_jump(arm):
+    for step in range(20):
+        arm.tell((0.0, 0.0, 0.09 * step), (0.0, 0.0, 9.0))
+        assert arm.status is Status.RUNNING
+
+
+def test_a_joint_that_moved_during_a_silence_is_no_jump(arm):
+    arm.wait(0.5)
+    arm.tell((0.0, 0.0, 3.0))
+    arm.run(0.3)
+    assert arm.status is Status.RUNNING
+
+
+def test_states_that_come_in_a_bunch_are_no_jump(arm):
+    for step in range(1, 6):
+        state = np.array((0.0, 0.0, 0.08 * step))
+        arm.guard.take_state(arm.now, arm.stamp + step * SECOND // 100, state, np.zeros(3))
+    assert arm.status is Status.RUNNING
+
+
+def test_a_stamp_far_ahead_hides_no_jump(arm):
+    arm.tell((0.0, 0.0, 3.0), stamp=arm.stamp + 3600 * SECOND)
+    assert arm.status is Status.JOINTS_JUMPED
+
+
+def test_a_clock_set_back_drops_the_goal(arm):
+    arm.stamp -= 2 * SECOND
+    assert arm.tell()
+    assert arm.status is Status.CLOCK_JUMPED
+    assert arm.guard.reason.startswith('by 1.990 s')
+    assert_waits_for_a_goal(arm, Status.CLOCK_JUMPED)
+
+
+def test_a_late_message_is_dropped(arm):
+    assert not arm.tell((0.5, 0.0, 0.0), stamp=arm.stamp - SECOND // 2)
+    assert arm.status is Status.RUNNING
+    assert arm.tell((0.0, 0.0, 0.0))
+    assert arm.status is Status.RUNNING
+
+
+def test_late_messages_only_are_silence(arm):
+    newest = arm.stamp
+    for step in range(30):
+        assert not arm.tell(stamp=newest - SECOND // 2 + step)
+    assert arm.status is Status.STALE_STATE
+
+
+def test_states_without_stamps_are_taken():
+    arm = Arm()
+    for _ in range(10):
+        assert arm.tell(stamp=0)
+    assert arm.status is Status.NO_GOAL
+
+
+def test_a_stale_goal_stops_the_arm(arm):
+    arm.run(59.9)
+    assert arm.status is Status.RUNNING
+    arm.run(0.2)
+    assert arm.status is Status.STALE_GOAL
+    assert_waits_for_a_goal(arm, Status.STALE_GOAL)
+
+
+def test_a_new_goal_lasts_as_long_as_the_first(arm):
+    arm.run(50.0)
+    arm.guard.take_goal(arm.now)
+    arm.run(50.0)
+    assert arm.status is Status.RUNNING
+
+
+def test_a_goal_may_last_for_ever():
+    arm = Arm(goal_timeout=0.0).start()
+    arm.run(100.0)
+    assert arm.status is Status.RUNNING
+
+
+def test_a_goal_may_be_dropped(arm):
+    arm.guard.drop_goal('deactivated')
+    assert arm.status is Status.NO_GOAL
+    assert arm.guard.reason == 'deactivated'
+    assert_waits_for_a_goal(arm, Status.NO_GOAL)
+
+
+def test_a_stop_counts_at_once(arm):
+    arm.guard.stop('asked to')
+    assert arm.guard.status is Status.STOPPED
+    assert arm.guard.reason == 'asked to'
+
+
+def test_no_message_ends_a_stop(arm):
+    arm.guard.stop('asked to')
+    for happen in (
+        lambda: arm.run(2.0),
+        lambda: arm.wait(2.0),
+        lambda: arm.tell((0.5, 0.0, 0.0)),
+        lambda: arm.tell((NAN, 0.0, 0.0)),
+        lambda: arm.tell((0.5, 0.0, 0.0), stamp=0),
+        lambda: arm.guard.take_bad_state(arm.now, 'garbled'),
+        lambda: arm.guard.fail('no solution'),
+        lambda: arm.guard.drop_goal('gone'),
+        lambda: arm.guard.follow(arm.now, 9.0),
+        lambda: arm.guard.stop('asked again'),
+        lambda: arm.guard.restart(),
+        lambda: arm.tell((0.0, 0.0, 0.0)),
+    ):
+        happen()
+        assert arm.status is Status.STOPPED
+        with pytest.raises(GoalError, match='stopped until the stop is cleared'):
+            arm.guard.take_goal(arm.now)
+        assert arm.status is Status.STOPPED
+    assert arm.guard.reason == 'asked to'
+
+
+def test_a_stop_outlives_its_guard(arm):
+    arm.guard.stop('asked to')
+    heir = Guard(OPTIONS, ('a',), (-1.0,), (1.0,), stop=arm.guard.stop_reason)
+    assert heir.judge(0.0) is Status.STOPPED
+    heir.clear()
+    assert heir.judge(0.0) is Status.NO_STATE
+
+
+def test_clearing_a_stop_does_not_move_the_arm(arm):
+    arm.guard.stop('asked to')
+    arm.run(0.5)
+    arm.guard.clear()
+    assert arm.guard.stop_reason is None
+    assert_waits_for_a_goal(arm, Status.NO_GOAL)
+
+
+def test_clearing_a_stop_makes_no_bad_state_good(arm):
+    arm.guard.stop('asked to')
+    arm.tell((NAN, 0.0, 0.0))
+    arm.guard.clear()
+    assert arm.status is Status.BAD_STATE
+
+
+def test_an_arm_that_does_not_follow_is_stopped(arm):
+    for _ in range(51):
+        arm.tell()
+        arm.guard.follow(arm.now, OPTIONS.leash + 0.001)
+        assert arm.status is Status.RUNNING
+    arm.tell()
+    arm.guard.follow(arm.now, OPTIONS.leash + 0.001)
+    assert arm.status is Status.NOT_FOLLOWING
+    assert arm.guard.reason.startswith('the tool is 0.081 m from where it was sent')
+    assert_waits_for_a_goal(arm, Status.NOT_FOLLOWING)
+
+
+def test_an_arm_that_catches_up_goes_on(arm):
+    for step in range(200):
+        arm.tell()
+        arm.guard.follow(arm.now, OPTIONS.leash if step % 40 == 0 else 0.5)
+    assert arm.status is Status.RUNNING
+
+
+def test_an_unknown_distance_is_one_too_far(arm):
+    for _ in range(60):
+        arm.tell()
+        arm.guard.follow(arm.now, NAN)
+    assert arm.status is Status.NOT_FOLLOWING
+
+
+def test_one_goal_after_another_does_not_hide_an_arm_that_is_stuck(arm):
+    for _ in range(60):
+        arm.tell()
+        if arm.status is Status.RUNNING:
+            arm.guard.take_goal(arm.now)
+        arm.guard.follow(arm.now, 0.5)
+    assert arm.status is Status.NOT_FOLLOWING
+
+
+def test_a_new_goal_gives_an_arm_that_was_stuck_time_to_follow(arm):
+    for _ in range(60):
+        arm.tell()
+        arm.guard.follow(arm.now, 0.5)
+    arm.guard.take_goal(arm.now)
+    for _ in range(40):
+        arm.tell()
+        arm.guard.follow(arm.now, 0.5)
+        assert arm.status is Status.RUNNING
+
+
+def test_without_a_command_the_arm_waits_for_a_new_goal(arm):
+    arm.guard.fail('the policy asks for nan')
+    assert arm.guard.status is Status.NO_COMMAND
+    assert arm.guard.reason == 'the policy asks for nan'
+    assert_waits_for_a_goal(arm, Status.NO_COMMAND)
+
+
+def test_a_restart_forgets_goal_and_states(arm):
+    arm.guard.restart()
+    assert arm.status is Status.NO_STATE
+    assert arm.tell((0.9, 0.0, 0.0), stamp=0)
+    assert arm.status is Status.NO_GOAL
+
+
+def test_a_time_that_goes_back_makes_nothing_younger(arm):
+    arm.wait(0.3)
+    assert arm.guard.judge(arm.now - 0.25) is Status.STALE_STATE
+    arm.guard.take_state(arm.now - 10.0, arm.stamp, arm.positions, np.zeros(3))
+    assert arm.guard.judge(arm.now) is Status.STALE_STATE
+
+
+def test_a_stop_hides_what_is_wrong_with_the_state_and_that_what_became_of_the_goal(arm):
+    arm.guard.fail('no solution')
+    assert arm.status is Status.NO_COMMAND
+    arm.wait(0.3)
+    assert arm.status is Status.STALE_STATE
+    arm.guard.stop('asked to')
+    assert arm.status is Status.STOPPED
+
+
+def test_each_change_is_told_once(arm):
+    assert [(c.old, c.new) for c in arm.changes()] == [
+        (Status.NO_STATE, Status.NO_GOAL),
+        (Status.NO_GOAL, Status.RUNNING),
+    ]
+    arm.wait(0.8)
+    (change,) = arm.changes()
+    assert change == (Status.RUNNING, Status.STALE_STATE, 'no joint state for more than 0.2 s')
+    arm.wait(0.1)
+    assert arm.changes() == []
+
+
+def test_a_change_that_did_not_last_is_told_too(arm):
+    arm.changes()
+    arm.tell((0.0, 0.0, 3.0))
+    arm.guard.take_goal(arm.now)
+    assert [change.new for change in arm.changes()] == [Status.JOINTS_JUMPED, Status.RUNNING]
+
+
+def test_changes_that_nobody_takes_do_not_pile_up(arm):
+    for _ in range(1000):
+        arm.guard.stop('asked to')
+        arm.guard.clear()
+    assert len(arm.changes()) == 100
+
+
+@pytest.mark.parametrize('status', Status)
+def test_every_status_says_what_it_means(status):
+    assert len(status.value.split()) >= 4
+    calm = (Status.RUNNING, Status.NO_GOAL, Status.STALE_GOAL)
+    assert status.is_trouble == (status not in calm)
+
+
+@pytest.mark.parametrize(
+    ('lower', 'upper', 'text'),
+    [
+        ((1.0,), (-1.0,), 'a: a lower limit below the upper is expected, got 1.0 and -1.0'),
+        ((NAN,), (1.0,), 'a: a lower limit below the upper'),
+        ((0.0, 0.0), (1.0, 1.0), r'up to 1 joints are expected, got arrays of shape \(2,\)'),
+        ((0.0,), (), r'\(1,\) and \(0,\)'),
+    ],
+)
+def test_limits_that_are_none_are_refused(lower, upper, text):
+    with pytest.raises(OptionError, match=text):
+        Guard(OPTIONS, ('a',), lower, upper)
+
+
+def test_options_out_of_range_are_refused():
+    with pytest.raises(OptionError, match='state_timeout'):
+        Arm(state_timeout=NAN)
+
+
+NUMBERS = st.floats(-0.05, 0.05) | st.sampled_from((NAN, math.inf, 1.06, -2.5, 0.3, 1e308, 20.0))
+STATES = st.tuples(NUMBERS, NUMBERS, NUMBERS).map(np.array)
+CALM = st.just(np.zeros(3))
+EVENTS = st.one_of(
+    st.tuples(st.just('state'), CALM, CALM, st.just(0)),
+    st.tuples(st.just('state'), CALM, CALM, st.just(0)),
+    st.tuples(
+        st.just('state'),
+        STATES | CALM,
+        STATES | CALM,
+        st.sampled_from((0, -SECOND // 2, -3 * SECOND)),
+    ),
+    st.tuples(st.sampled_from(('goal', 'goal', 'stop', 'clear', 'fail', 'bad', 'drop'))),
+    st.tuples(st.just('follow'), st.sampled_from((0.0, 0.5, NAN))),
+)
+TIMES = st.sampled_from((0.0, 0.01, 0.01, 0.1, 0.19, 0.3, 1.5, -1.0, NAN, 70.0))
+
+
+@pytest.mark.nightly
+@given(st.lists(st.tuples(TIMES, EVENTS), max_size=40))
+def test_whatever_happens_commands_leave_only_for_a_fresh_goal_and_a_good_state(events):
+    guard = Guard(OPTIONS, ('a', 'b', 'c'), (-1.0, -2.0), (1.0, 2.0))
+    now = time = 0.0
+    stopped, goal_at, good_at, last, last_stamp = False, None, None, None, 0
+    for passed, (kind, *values) in events:
+        # What the guard is told may go back; what has truly passed never does.
+        told = now + passed
+        now = max(now, told) if not math.isnan(told) else now
+        time += 0.01
+        if kind == 'state':
+            positions, velocities, shift = values
+            stamp = round((100.0 + time) * SECOND) + shift
+            used = guard.take_state(told, stamp, positions, velocities)
+            good = (
+                np.isfinite(positions).all()
+                and np.isfinite(velocities).all()
+                and (np.abs(velocities) <= 10.0).all()
+                and (np.abs(positions[:2]) <= (1.05, 2.05)).all()
+            )
+            assert not used or good
+            back = last_stamp - stamp if last is not None else 0
+            assert used == (good and not 0 < back <= SECOND)
+            if used:
+                passed_at_most = max(now - (good_at or now), 0.2)
+                jump = last is not None and np.abs(positions - last).max()
+                if back > SECOND or jump > 10.0 * passed_at_most + 0.05:
+                    goal_at = None
+                good_at, last, last_stamp = now, positions, stamp
+            elif not good and not 0 < back <= SECOND:
+                assert guard.judge(now) is not Status.RUNNING
+        elif kind == 'goal':
+            try:
+                guard.take_goal(told)
+            except GoalError:
+                assert guard.status is not Status.RUNNING
+            else:
+                assert not stopped
+                goal_at = now
+        elif kind == 'stop':
+            guard.stop('asked to')
+            stopped, goal_at = True, None
+        elif kind == 'clear':
+            guard.clear()
+            stopped = False
+        elif kind == 'fail':
+            guard.fail('no solution')
+            goal_at = None
+        elif kind == 'drop':
+            guard.drop_goal('gone')
+            goal_at = None
+        elif kind == 'bad':
+            guard.take_bad_state(told, 'garbled')
+            assert guard.judge(now) is not Status.RUNNING
+        elif kind == 'follow':
+            guard.follow(told, *values)
+        if guard.judge(now) is Status.RUNNING:
+            assert not stopped
+            assert goal_at is not None and now - goal_at <= 60.0
+            assert good_at is not None and now - good_at <= 0.2
+        if stopped:
+            assert guard.status is Status.STOPPED
