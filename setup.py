@@ -62,6 +62,7 @@ setup(
     entry_points={
         'console_scripts': [
             'mher = mher_ros.cli:main',
+            'policy_node = mher_ros.ros.process:policy_node',
             'sim_node = mher_ros.ros.process:sim_node',
             'train_node = mher_ros.ros.process:train_node',
         ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 
 from geometry_msgs.msg import TwistStamped
-from mher_ros.ros.inbox import Inbox
+from mher_ros.ros.inbox import Inbox, RELIABLE
 from mher_ros.ros.wire import MessageError, TwistReader
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.trajectory import Trajectory
@@ -105,8 +105,8 @@ class JointInput(CommandInput):
         super().__init__(node)
         self._plant, self._names, self.kind = plant, names, kind
         # Somebody may publish a single one by hand, and nobody repeats it.
-        self._trajectories = Inbox(node, JointTrajectory, 'joint_trajectory', reliable=True)
-        self._vectors = Inbox(node, Float64MultiArray, 'commands', reliable=True)
+        self._trajectories = Inbox(node, JointTrajectory, 'joint_trajectory', RELIABLE)
+        self._vectors = Inbox(node, Float64MultiArray, 'commands', RELIABLE)
         self._trajectory: Trajectory | None = None
 
     def take(self, deadline: float) -> tuple[int, NDArray[np.float64]] | None:

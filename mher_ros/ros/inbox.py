@@ -8,9 +8,9 @@ from typing import Any
 from rclpy.callback_groups import CallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-__all__ = ['Inbox', 'SPEAKING']
+__all__ = ['Inbox', 'LATCHED', 'LISTENING', 'RELIABLE', 'SPEAKING']
 
 LISTENING = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """
@@ -18,6 +18,10 @@ Only the newest counts, and nothing is acknowledged: that halves the threads wok
 
 Whoever needs an answer asks again anyway, since the other process may have died.
 """
+RELIABLE = QoSProfile(depth=1)
+"""For a message that somebody may publish once, by hand."""
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""For a message that was published before anybody listened."""
 SPEAKING = QoSProfile(depth=10)
 """What is published for an inbox; reliable, for others that want it so."""
 
@@ -29,9 +33,12 @@ class Inbox:
     An executor costs hundreds of microseconds a message; a wait set of its own a fraction.
     """
 
-    def __init__(self, node: Node, kind: type, topic: str, reliable: bool = False) -> None:
+    def __init__(
+        self, node: Node, kind: type, topic: str, qos: QoSProfile = LISTENING
+    ) -> None:
         self.kind = kind
-        qos = QoSProfile(depth=1) if reliable else LISTENING
+        self.received = 0
+        """When the message last taken came, by the system's clock [ns]."""
         self.subscription = node.create_subscription(
             kind, topic, _nobody, qos, callback_group=_NotSpun(), raw=True
         )
@@ -50,7 +57,11 @@ class Inbox:
             self._wait_set.add_subscription(handle)
             self._wait_set.wait(max(0, int(1e9 * (deadline - time.monotonic()))))
             taken = handle.take_message(self.kind, True)
-        return None if taken is None else taken[0]
+        if taken is None:
+            return None
+        message, about = taken
+        self.received = about['received_timestamp']
+        return message
 
 
 class _NotSpun(CallbackGroup):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, TypeVar
 
-from mher_ros.options import check, OptionError
+from mher_ros.options import check, describe, OptionError
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
@@ -23,12 +23,27 @@ def declare(node: Node, defaults: Options, changing: tuple[str, ...] = ()) -> Op
     """
     Declare every option as a parameter and return the options as they were given.
 
-    They are read once, so they are read-only, but for those named in ``changing``.
+    They are read once, so they are read-only, but for those named in ``changing``. Those of an
+    options dataclass inside another one have its name before theirs: ``safety.leash``.
     """
+    options = _declare(node, defaults, changing, '')
+    known = {key for key, _, _ in describe(defaults)}
+    for name in node._parameter_overrides:
+        if name not in known and not name.startswith(OF_RCLPY):
+            raise OptionError(
+                f'{node.get_name()} has no parameter {name!r}; it has {", ".join(sorted(known))}'
+            )
+    check(options)
+    return options
+
+
+def _declare(node: Node, defaults: Any, changing: tuple[str, ...], prefix: str) -> Any:
     values: dict[str, Any] = {}
-    fields = dataclasses.fields(defaults)  # type: ignore[arg-type]
-    for field in fields:
-        name, default = field.name, getattr(defaults, field.name)
+    for field in dataclasses.fields(defaults):
+        name, default = prefix + field.name, getattr(defaults, field.name)
+        if dataclasses.is_dataclass(default):
+            values[field.name] = _declare(node, default, changing, f'{name}.')
+            continue
         override = node._parameter_overrides.get(name)
         if isinstance(default, float) and override and type(override.value) is int:
             # A person who writes 2 for 2.0 is understood.
@@ -36,18 +51,11 @@ def declare(node: Node, defaults: Options, changing: tuple[str, ...] = ()) -> Op
             node._parameter_overrides[name] = override
         descriptor = _descriptor(field, read_only=name not in changing)
         try:
-            values[name] = node.declare_parameter(name, default, descriptor).value
+            value = node.declare_parameter(name, default, descriptor).value
         except (InvalidParameterTypeException, InvalidParameterValueException):
-            values[name] = override.value if override else default  # `check` says what is wrong
-    known = {field.name for field in fields}
-    for name in node._parameter_overrides:
-        if name not in known and not name.startswith(OF_RCLPY):
-            raise OptionError(
-                f'{node.get_name()} has no parameter {name!r}; it has {", ".join(sorted(known))}'
-            )
-    options = dataclasses.replace(defaults, **values)  # type: ignore[type-var]
-    check(options)
-    return options
+            value = override.value if override else default  # `check` says what is wrong
+        values[field.name] = value
+    return dataclasses.replace(defaults, **values)
 
 
 def _descriptor(field: Any, read_only: bool) -> ParameterDescriptor:

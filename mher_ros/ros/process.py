@@ -17,7 +17,7 @@ from typing import Any
 from mher_ros.errors import MherError
 from mher_ros.options import OptionError
 
-__all__ = ['run_process', 'sim_node', 'StopRequest', 'train_node']
+__all__ = ['policy_node', 'run_process', 'sim_node', 'StopRequest', 'train_node']
 
 FAILED, WRONG_USE = 1, 2
 
@@ -42,6 +42,11 @@ class StopRequest:
         """Ask because something broke."""
         self.failed = True
         self._event.set()
+
+
+def policy_node() -> int:
+    """Run policy_node."""
+    return run_process('policy_node', sys.argv)
 
 
 def sim_node() -> int:

@@ -6,13 +6,13 @@ import importlib
 from typing import Any, TYPE_CHECKING
 
 from geometry_msgs.msg import PoseStamped, TransformStamped
+from mher_ros.ros.inbox import LATCHED
 from mher_ros.ros.markers import RobotMarkers
 from mher_ros.ros.wire import SECOND
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.shapes import robot_bodies, visible_shapes
 from mher_ros.simulation.urdf import link_name, urdf_of
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from mher_ros.ros.sim_window import SimWindow
 
 __all__ = ['SimView']
-
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class SimView:

@@ -1,5 +1,5 @@
 """
-Joint states and twists as bytes.
+Joint states, twists and trajectories as bytes.
 
 Building a Python message of thirty numbers takes longer than sending it. Messages of one arm
 differ in their stamp and numbers only, so the bytes around these are kept and compared, and the
@@ -17,15 +17,19 @@ from geometry_msgs.msg import TwistStamped
 from mher_ros.errors import MherError
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.duration import Duration
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 __all__ = [
     'SECOND',
     'JointStateReader',
     'JointStateWriter',
     'MessageError',
+    'OtherJointsError',
+    'TrajectoryWriter',
     'TwistReader',
     'TwistWriter',
 ]
@@ -41,6 +45,10 @@ SECOND = 1_000_000_000
 
 class MessageError(MherError, ValueError):
     """A message that cannot be used; the text says what was expected and what came."""
+
+
+class OtherJointsError(MessageError):
+    """A joint state of another robot, or of another part of this one."""
 
 
 class JointStateWriter:
@@ -85,7 +93,8 @@ class JointStateReader:
         told = list(message.name)
         missing = [name for name in self._names if name not in told]
         if missing:
-            raise MessageError(
+            kind = OtherJointsError if len(missing) == len(self._names) else MessageError
+            raise kind(
                 f'the joint state lacks {", ".join(missing)}; it tells of '
                 f'{", ".join(told) or "no joint"}'
             )
@@ -102,6 +111,20 @@ class JointStateReader:
         message.position, message.velocity = _marks(0, count), _marks(count, count)
         self._mould = _Mould(serialize_message(message), count, count, seen=raw)
         return Time.from_msg(message.header.stamp).nanoseconds, numbers
+
+
+class TrajectoryWriter:
+    """Trajectories of one point, a time [s] after they begin."""
+
+    def __init__(self, names: Sequence[str], time: float) -> None:
+        point = JointTrajectoryPoint(positions=_marks(0, len(names)))
+        point.time_from_start = Duration(seconds=time).to_msg()
+        message = JointTrajectory(joint_names=list(names), points=[point])
+        self._mould = _Mould(serialize_message(message), len(names))
+
+    def write(self, stamp: int, positions: Vector) -> bytes:
+        """Return the message; ``stamp`` in ns, 0: it begins at once; positions (k,)."""
+        return self._mould.fill(stamp, positions)
 
 
 class TwistWriter:

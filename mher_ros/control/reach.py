@@ -1,0 +1,261 @@
+"""A policy that leads an arm's tool to goals: what the arm is told, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import math
+
+from mher_ros.control.arm_model import ArmModel
+from mher_ros.control.fit import Observer
+from mher_ros.control.joint_motion import MotionError
+from mher_ros.control.motion_limiter import MotionLimiter, MotionLimits
+from mher_ros.control.references import JointReference, Reference, ToolReference
+from mher_ros.control.safety import Guard, SafetyOptions, Status
+from mher_ros.control.workspace import Workspace
+from mher_ros.interface import TaskInterface
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ['Command', 'Reach', 'REFERENCES']
+
+Vector = NDArray[np.float64]
+Policy = Callable[[Vector, Vector], NDArray[np.float32]]
+
+REFERENCES: dict[str, Callable[[ArmModel], Reference]] = {
+    'twist': lambda arm: ToolReference(arm, tied=True),
+    'pose': lambda arm: ToolReference(arm, tied=False),
+    'joint_trajectory': lambda arm: JointReference(arm, tied=False),
+    'joint_position': lambda arm: JointReference(arm, tied=False),
+    'joint_velocity': lambda arm: JointReference(arm, tied=True),
+    'none': lambda arm: ToolReference(arm, tied=False),
+}
+"""What is led towards the goal, by the kind of command that the arm takes."""
+
+RESPONSE = {'tool_displacement': 0.62, 'target_displacement': 1.0}
+"""
+Share of an action that the tool has gone when the next one comes, by the meaning of actions.
+
+In training a tool is led towards a place 50 mm away and gets 30 to 33 mm near to it.
+"""
+BRAKING = 0.8
+"""Share of the acceleration that is counted on to come to rest at the goal."""
+EARLY = 0.5
+"""A policy's step is due by the state nearest to its time: up to half a tick early."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """What an arm is told, in its base frame; which part of it is up to the arm."""
+
+    tool_position: Vector
+    """(3,) [m]"""
+    tool_velocity: Vector
+    """(3,) [m/s]"""
+    orientation: Vector
+    """(4,) (w, x, y, z)"""
+    joint_positions: Vector | None
+    """(k,) [rad or m]"""
+    joint_velocities: Vector | None
+    """(k,) [rad/s or m/s]"""
+    is_stop: bool = False
+    """Whether the arm is to stay there: nothing follows until there is a reason to move."""
+
+
+class Reach:
+    """
+    Leads one arm to one goal after the other.
+
+    Hand it every joint state and call ``tick``: it returns what to tell the arm, or nothing. When
+    there is a reason not to move, it returns one stop and then nothing. When that is over, it
+    starts from where the arm is.
+
+    Times ``now`` are those of a monotonic clock [s].
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        interface: TaskInterface,
+        arm: ArmModel,
+        workspace: Workspace,
+        output: str,
+        *,
+        limits: MotionLimits | None = None,
+        safety: SafetyOptions | None = None,
+        command_rate: float = 100.0,
+        stop: str | None = None,
+    ) -> None:
+        """
+        Put policy and arm together; FitError if they do not go together.
+
+        ``stop`` is the reason of a stop that was latched before.
+        """
+        self._policy, self._arm, self.workspace = policy, arm, workspace
+        self.limits = limits or MotionLimits()
+        self.guard = Guard(
+            safety or SafetyOptions(), arm.state_names, arm.lower, arm.upper, stop=stop
+        )
+        self._leash = (safety or SafetyOptions()).leash
+        self._observe = Observer(interface)
+        self._axes = np.array([field.scale for field in interface.action[:3]])
+        self._axes *= RESPONSE[interface.action_meaning] / interface.control_period
+        self._period, self._tick = interface.control_period, 1.0 / command_rate
+        self.threshold = interface.success_threshold * workspace.scale
+        """Distance from the goal that counts as reached [m]."""
+        box = workspace.box_low, workspace.box_high
+        if interface.action_meaning == 'target_displacement':
+            # In training the target never left the goals' box, so the policy knows nothing else.
+            box = workspace.low, workspace.high
+        self._limiter = MotionLimiter(self.limits, *box)
+        self._reference = REFERENCES[output](arm)
+        self._follows = output != 'none'
+        self._moving = False
+        self._goal: Vector | None = None
+        self.tool: Vector | None = None
+        """Where it is (3,) [m]; None until the first state."""
+        self.late = 0
+        """Steps of the policy that came more than a control period late."""
+
+    @property
+    def goal(self) -> Vector | None:
+        """Where the tool is to go (3,) [m] in the base frame, if anywhere."""
+        return self._goal if self.guard.has_goal else None
+
+    @property
+    def distance(self) -> float:
+        """How far the tool is from its goal [m]; NaN without a goal or a state."""
+        goal = self.goal
+        if goal is None or self.tool is None:
+            return math.nan
+        return float(np.linalg.norm(self.tool - goal))
+
+    @property
+    def reached(self) -> bool:
+        """Whether the tool is at its goal."""
+        return self.distance <= self.threshold
+
+    @property
+    def velocity(self) -> Vector | None:
+        """What is asked of the tool (3,) [m/s]; None while nothing is."""
+        return self._limiter.velocity if self._moving else None
+
+    def take_goal(self, now: float, goal: ArrayLike, outside: str = 'reject') -> Vector:
+        """Take a goal (3,) [m] and return it as it is taken; GoalError says why it is not."""
+        taken = self.workspace.admit(goal, outside)
+        self.guard.take_goal(now)
+        self._goal = taken
+        return taken
+
+    def take_state(self, now: float, stamp: int, positions: Vector, velocities: Vector) -> None:
+        """Take a joint state (n,), stamped ``stamp`` [ns]."""
+        if self.guard.take_state(now, stamp, positions, velocities):
+            self._positions, self._velocities = positions, velocities
+            self.tool, _ = self._arm.tool(positions, velocities)
+
+    def take_bad_state(self, now: float, reason: str) -> None:
+        """Take note of a joint state that cannot be read."""
+        self.guard.take_bad_state(now, reason)
+
+    def restart(self) -> None:
+        """Forget states and goal, but never a stop."""
+        self.guard.restart()
+        self._moving, self.tool = False, None
+
+    def halt(self, reason: str) -> Command | None:
+        """Drop the goal and return a stop, if the arm is moving."""
+        self.guard.drop_goal(reason)
+        return self._rest()
+
+    def watch(self, now: float) -> Command | None:
+        """Return a stop if there is a reason for one: between states, when none come."""
+        return None if self.guard.judge(now) is Status.RUNNING else self._rest()
+
+    def tick(self, now: float) -> Command | None:
+        """Return what the arm is to be told in answer to the latest state, if anything."""
+        if self.guard.judge(now) is not Status.RUNNING:
+            return self._rest()
+        assert self.tool is not None and self.goal is not None
+        if not self._moving:
+            self._begin(now)
+        dt = min(now - self._last, self.limits.longest_tick)
+        self._last = now
+        try:
+            if now >= self._due - EARLY * self._tick:
+                self._decide(now)
+            self._lead(dt)
+        except MotionError as error:
+            self.guard.fail(str(error))
+            return self._rest()
+        if self._follows:
+            self.guard.follow(now, float(np.linalg.norm(self._reference.tool_position - self.tool)))
+            if self.guard.status is not Status.RUNNING:
+                return self._rest()
+        return self._command(self._limiter.velocity)
+
+    def _begin(self, now: float) -> None:
+        self._reference.begin(self._positions, self._velocities)
+        self._limiter.reset()
+        self._moving = True
+        self._last, self._due = now - self._tick, now
+
+    def _rest(self) -> Command | None:
+        if not self._moving:
+            return None
+        self._moving = False
+        self._limiter.reset()
+        self._reference.begin(self._positions, self._velocities)
+        return self._command(np.zeros(3), is_stop=True)
+
+    def _decide(self, now: float) -> None:
+        """Ask the policy where to."""
+        self._due += self._period
+        if now > self._due:
+            self.late += 1
+            self._due = now + self._period
+        to_policy = self.workspace.to_policy
+        observation = self._observe(
+            to_policy(self._reference.tool_position),
+            self.workspace.velocity_to_policy(self._limiter.velocity),
+        )
+        action = self._policy(observation, to_policy(self.goal))  # type: ignore[arg-type]
+        wanted = action[:3] * self._axes
+        if not math.isfinite(wanted.sum()):
+            raise MotionError(f'the policy says {action.tolist()}: finite numbers are expected')
+        self._wanted = self.workspace.velocity_to_arm(wanted)
+
+    def _lead(self, dt: float) -> None:
+        """Lead the reference on, no faster than allowed."""
+        reference, goal, tool = self._reference, self.goal, self.tool
+        assert goal is not None and tool is not None
+        point = reference.tool_position
+        wanted = self._wanted
+        room = float(np.linalg.norm(goal - point))
+        speed = float(np.linalg.norm(wanted))
+        most = math.sqrt(2.0 * BRAKING * self.limits.acceleration * room)
+        if speed > most:
+            wanted = wanted * (most / speed)
+        if self._follows:
+            wanted = self._on_leash(wanted, point - tool)
+        velocity = self._limiter.next(point, wanted, dt)
+        reference.advance(velocity, dt, tool, self._positions)
+
+    def _on_leash(self, wanted: Vector, ahead: Vector) -> Vector:
+        """Return a velocity with which the point keeps within two leashes of the tool."""
+        distance = float(np.linalg.norm(ahead))
+        if distance < self._leash:
+            return wanted
+        away = float(wanted @ ahead) / distance
+        most = math.sqrt(self.limits.acceleration * max(0.0, 2.0 * self._leash - distance))
+        return wanted if away <= most else wanted - ahead * ((away - most) / distance)
+
+    def _command(self, velocity: Vector, is_stop: bool = False) -> Command:
+        reference = self._reference
+        return Command(
+            reference.tool_position,
+            velocity,
+            reference.orientation,
+            reference.joint_positions,
+            reference.joint_velocities,
+            is_stop,
+        )

@@ -1,0 +1,115 @@
+"""
+Where an arm is sent: a point that is led on, tick by tick, and that the arm follows.
+
+A policy looks at this point, not at the tool itself: a real arm answers a command a tenth of a
+second late, and a policy that was trained without that delay would swing about its goal. The arm
+is never far from the point; ``Reach`` and ``Guard`` see to that.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+
+from mher_ros.control.arm_model import ArmModel
+from mher_ros.control.joint_motion import JointMotion
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['JointReference', 'Reference', 'ToolReference']
+
+Vector = NDArray[np.float64]
+
+SETTLING = 0.5
+"""Time in which a reference that the arm does not know comes to where the arm is [s]."""
+LEAD = 0.1
+"""For how long an arm that is told to stop goes on as it moves now [s]: about its own delay."""
+
+
+class Reference(abc.ABC):
+    """The point, and what the arm is told of it; everything is in the arm's base frame."""
+
+    tool_position: Vector
+    """The point (3,) [m]."""
+    orientation: Vector
+    """How the tool is to be turned (4,) (w, x, y, z)."""
+    joint_positions: Vector | None = None
+    """Joints (k,) [rad or m] that have the tool there, if the arm is told joints."""
+    joint_velocities: Vector | None = None
+    """How they move (k,) [rad/s or m/s], if the arm is told joints."""
+
+    @abc.abstractmethod
+    def begin(self, positions: Vector, velocities: Vector) -> None:
+        """Put the point where the arm is, by its joints (n,), or where it can stop soonest."""
+
+    @abc.abstractmethod
+    def advance(self, velocity: Vector, dt: float, tool: Vector, positions: Vector) -> None:
+        """
+        Lead the point on with ``velocity`` (3,) [m/s] for ``dt`` [s].
+
+        ``tool`` (3,) [m] and ``positions`` (n,) tell where the arm is.
+        """
+
+
+class ToolReference(Reference):
+    """For an arm that is told how its tool is to be or to move."""
+
+    def __init__(self, arm: ArmModel, tied: bool) -> None:
+        """``tied``: it slowly comes to where the arm is, which is told velocities only."""
+        self._arm, self._tied = arm, tied
+
+    def begin(self, positions: Vector, velocities: Vector) -> None:
+        """Put the point at the tool."""
+        position, velocity = self._arm.tool(positions, velocities)
+        self.tool_position = position + LEAD * velocity
+        _, self.orientation = self._arm.tool_pose(positions)
+
+    def advance(self, velocity: Vector, dt: float, tool: Vector, positions: Vector) -> None:
+        """Lead the point on."""
+        point = self.tool_position + velocity * dt
+        if self._tied:
+            point += (tool - point) * (1.0 - math.exp(-dt / SETTLING))
+        self.tool_position = point
+
+
+class JointReference(Reference):
+    """For an arm that is told where its joints are to be, or how they are to move."""
+
+    def __init__(self, arm: ArmModel, tied: bool) -> None:
+        """``tied``: the joints are where the arm has them, which is told velocities only."""
+        self._arm, self._tied = arm, tied
+        self._motion = JointMotion(arm)
+        self._count = len(arm.joint_names)
+        self._still = np.zeros(len(arm.state_names))
+        self._point = ToolReference(arm, tied)
+
+    def begin(self, positions: Vector, velocities: Vector) -> None:
+        """Put the joints where they are, or where they can stop soonest, within their limits."""
+        count, arm = self._count, self._arm
+        ahead = positions[:count] + LEAD * velocities[:count]
+        self.joint_positions = np.clip(ahead, arm.lower, arm.upper)
+        self.joint_velocities = np.zeros(count)
+        self._point.begin(positions, velocities)
+        _, self.orientation = arm.tool_pose(positions)
+        self.tool_position = self._tool(positions)
+
+    def advance(self, velocity: Vector, dt: float, tool: Vector, positions: Vector) -> None:
+        """Lead the joints on; MotionError if their limits leave no way."""
+        assert self.joint_positions is not None
+        start = positions if self._tied else self._with_others(positions)
+        speeds = self._motion.solve(start, velocity, self.orientation, dt)
+        self.joint_velocities = speeds
+        self.joint_positions = start[: self._count] + speeds * dt
+        if self._tied:
+            self._point.advance(velocity, dt, tool, positions)
+            self.tool_position = self._point.tool_position
+        else:
+            self.tool_position = self._tool(positions)
+
+    def _tool(self, positions: Vector) -> Vector:
+        return self._arm.tool(self._with_others(positions), self._still)[0]
+
+    def _with_others(self, positions: Vector) -> Vector:
+        """Return the reference's joints, with those that are not commanded as they are (n,)."""
+        assert self.joint_positions is not None
+        return np.concatenate((self.joint_positions, positions[self._count :]))

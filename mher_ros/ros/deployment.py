@@ -1,0 +1,300 @@
+"""A policy and an arm, put together: all that policy_node has once it is configured."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+
+from mher_ros.control.arm_model import ArmModel
+from mher_ros.control.motion_limiter import MotionLimits
+from mher_ros.control.reach import Command, Reach
+from mher_ros.control.robot import load_robot, OUTPUTS, ROBOT_DESCRIPTION, RobotConfig
+from mher_ros.control.safety import SafetyOptions
+from mher_ros.control.workspace import Workspace
+from mher_ros.errors import ArmError, StopAsked
+from mher_ros.options import option
+from mher_ros.policy.find import find_policy
+from mher_ros.policy.run import load
+from mher_ros.ros.arm_output import ARM_OUTPUTS, ArmOutput
+from mher_ros.ros.deploy_view import DeployView, Motion
+from mher_ros.ros.goal_input import GoalInput
+from mher_ros.ros.inbox import Inbox, LATCHED
+from mher_ros.ros.latency import Latency
+from mher_ros.ros.process import StopRequest
+from mher_ros.ros.wire import JointStateReader, MessageError, OtherJointsError
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+__all__ = ['Deployment', 'PolicyOptions']
+
+Vector = NDArray[np.float64]
+
+PATIENCE = 0.02
+"""Longest time without a look at whether the arm must be stopped [s]."""
+SLACK = 0.5
+"""A state this part of a tick too early is answered all the same: clocks are not alike."""
+MODEL_PATIENCE = 30.0
+"""Time to wait for the model of the arm [s]; whoever tells it may be starting."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyOptions:
+    """Parameters of policy_node."""
+
+    policy: str = option(
+        '', "policy file, or a run's folder; empty: the newest below runs/ in this folder"
+    )
+    robot: str = option(
+        'fetch', 'arm: one that comes with mher_ros, or the path of a YAML file about it'
+    )
+    output: str = option(
+        'robot',
+        "what the arm is told; none: nothing, only markers; robot: as the robot's file says",
+        choices=('robot', *OUTPUTS),
+    )
+    autostart: bool = option(True, 'configure and activate without being told to')
+    outside: str = option(
+        'reject',
+        'goals outside the workspace: reject, or project to the nearest point inside',
+        choices=('reject', 'project'),
+    )
+    speed: float = option(
+        0.0, "fastest motion of the tool [m/s]; 0: as the robot's file says", low=0.0, high=2.0
+    )
+    acceleration: float = option(
+        0.0,
+        "fastest change of its velocity [m/s^2]; 0: as the robot's file says",
+        low=0.0,
+        high=20.0,
+    )
+    command_rate: float = option(
+        0.0, "most commands in a second [Hz]; 0: as the robot's file says", low=0.0, high=1000.0
+    )
+    safety: SafetyOptions = SafetyOptions()
+
+
+class Deployment:
+    """
+    One policy on one arm.
+
+    One thread calls ``step`` again and again; anything else may be called from another.
+    """
+
+    def __init__(
+        self, node: Node, options: PolicyOptions, stop: StopRequest, stop_reason: str | None
+    ) -> None:
+        """
+        Load the policy and the arm's model; MherError says why they do not go together.
+
+        ``stop_reason`` is that of a stop that was latched before.
+        """
+        self._logger = node.get_logger()
+        self._options, self._lock = options, threading.Lock()
+        self._node = node
+        self.robot = robot = load_robot(options.robot)
+        path = find_policy(options.policy)
+        self.policy = policy = load(path)
+        interface = policy.interface
+        self.output = robot.output if options.output == 'robot' else options.output
+        self.arm = arm = ArmModel(robot, _model_text(node, robot, stop))
+        self.workspace = workspace = Workspace(
+            interface.goal_low,
+            interface.goal_high,
+            robot.workspace.origin,
+            robot.workspace.scale,
+            None if robot.box is None else (robot.box.low, robot.box.high),
+        )
+        rate = options.command_rate or robot.command_rate
+        self._tick, self._due = 1.0 / rate, 0.0
+        self.reach = Reach(
+            policy,
+            interface,
+            arm,
+            workspace,
+            self.output,
+            limits=MotionLimits(
+                options.speed or robot.speed, options.acceleration or robot.acceleration
+            ),
+            safety=options.safety,
+            command_rate=rate,
+            stop=stop_reason,
+        )
+        self.latency = Latency()
+        self._reader = JointStateReader(arm.state_names)
+        self._states = Inbox(node, JointState, robot.topics.joint_states)
+        self._commands: ArmOutput | None = None
+        if self.output != 'none':
+            self._commands = ARM_OUTPUTS[self.output](
+                node,
+                getattr(robot.topics, self.output),
+                arm.base_frame,
+                arm.joint_names,
+                self._tick,
+            )
+        middle = (workspace.low + workspace.high) / 2.0
+        self._goals = GoalInput(
+            node, arm.base_frame, self._on_goal, self._tool, middle, self.reach.threshold
+        )
+        self._view = DeployView(
+            node,
+            arm.base_frame,
+            self.reach.threshold,
+            (workspace.low, workspace.high),
+            (workspace.box_low, workspace.box_high),
+            self.motion,
+        )
+        self._active = False
+        trained = policy.contract.evaluation.get('success_rate')
+        self._logger.info(
+            f'{path} ({interface.task}{"" if trained is None else f", success {trained:g}"}) on '
+            f'{robot.name}: {self._states.topic} -> '
+            f'{self._commands.topic if self._commands else "nothing but markers"}, '
+            f'up to {self.reach.limits.speed:g} m/s'
+        )
+
+    def activate(self) -> None:
+        """Take goals, and move the arm to them, from now on."""
+        with self._lock:
+            while self._states.take(0.0) is not None:
+                pass  # It came before, so it does not count.
+            self.reach.restart()
+            self._active = True
+        self._logger.info(
+            f'active: waiting for goals on goal_pose, clicked_point and the goal marker, in '
+            f'frame {self.arm.base_frame}'
+        )
+
+    def deactivate(self, reason: str) -> None:
+        """Send one stop if the arm is moving, and nothing more."""
+        with self._lock:
+            if self._active:
+                self._active = False
+                self._send(self.reach.halt(reason))
+            self._tell_changes()
+
+    def stop(self, reason: str) -> None:
+        """Stop the arm until ``clear``."""
+        with self._lock:
+            self.reach.guard.stop(reason)
+            self._send(self.reach.watch(time.monotonic()))
+            self._tell_changes()
+
+    def clear(self) -> None:
+        """End a stop."""
+        with self._lock:
+            self.reach.guard.clear()
+            self._tell_changes()
+
+    def step(self) -> None:
+        """Wait for a joint state, for a while, and answer it if it is time to."""
+        raw = self._states.take(time.monotonic() + PATIENCE)
+        with self._lock:
+            if not self._active:
+                return
+            now = time.monotonic()
+            if raw is None or not self._take_state(now, raw):
+                self._send(self.reach.watch(now))
+            elif now >= self._due - SLACK * self._tick:
+                # Late is late: what was missed is not made up for.
+                self._due = max(self._due + self._tick, now + SLACK * self._tick)
+                command = self.reach.tick(now)
+                self._send(command)
+                if command is not None:
+                    self.latency.note(self._states.received)
+            self._tell_changes()
+
+    def motion(self) -> Motion:
+        """Return what the arm is up to."""
+        with self._lock:
+            reach = self.reach
+            return Motion(reach.tool, reach.velocity, reach.goal, reach.reached)
+
+    def figures(self) -> dict[str, str]:
+        """Return what diagnostics tell, since the last call."""
+        count, median, worst = self.latency.take()
+        with self._lock:
+            reach = self.reach
+            return {
+                'goal': '' if reach.goal is None else str(reach.goal.round(4).tolist()),
+                'distance [m]': f'{reach.distance:.4f}',
+                'reached': str(reach.reached).lower(),
+                'output': self.output,
+                'commands': str(count),
+                'median latency [us]': f'{median:.0f}',
+                'longest latency [us]': f'{worst:.0f}',
+                'late policy steps': str(reach.late),
+                'goals refused': str(self._goals.refused),
+                'listeners': '' if self._commands is None else str(self._commands.listeners),
+            }
+
+    def close(self) -> None:
+        """Leave topics and services."""
+        self._goals.close()
+        self._view.close()
+        self._node.destroy_subscription(self._states.subscription)
+        if self._commands is not None:
+            self._commands.close()
+
+    def _take_state(self, now: float, raw: bytes) -> bool:
+        """Take a joint state; return whether it may be answered."""
+        try:
+            stamp, positions, velocities = self._reader.read(raw)
+        except OtherJointsError:
+            return False
+        except MessageError as error:
+            self.reach.take_bad_state(now, str(error))
+            return False
+        self.reach.take_state(now, stamp, positions, velocities)
+        return True
+
+    def _on_goal(self, position: Vector, source: str) -> Vector:
+        with self._lock:
+            if not self._active:
+                raise ArmError('policy_node is not active')
+            goal = self.reach.take_goal(time.monotonic(), position, self._options.outside)
+            self._tell_changes()
+            return goal
+
+    def _tool(self) -> Vector | None:
+        return self.reach.tool
+
+    def _send(self, command: Command | None) -> None:
+        if command is not None and self._commands is not None:
+            self._commands.send(command)
+
+    def _tell_changes(self) -> None:
+        while (change := self.reach.guard.take_change()) is not None:
+            text = change.new.value if change.reason == change.new.value else (
+                f'{change.new.value}: {change.reason}'
+            )
+            if change.new.is_trouble:
+                self._logger.warning(text)
+            else:
+                self._logger.info(text)
+
+
+def _model_text(node: Node, robot: RobotConfig, stop: StopRequest) -> str | None:
+    """Return the model that comes over a topic, if the robot's does."""
+    if robot.model != ROBOT_DESCRIPTION:
+        return None
+    inbox = Inbox(node, String, robot.topics.robot_description, LATCHED)
+    try:
+        node.get_logger().info(f'waiting for the model of the arm on {inbox.topic}')
+        deadline = time.monotonic() + MODEL_PATIENCE
+        while time.monotonic() < deadline:
+            if stop():
+                raise StopAsked
+            raw = inbox.take(time.monotonic() + PATIENCE)
+            if raw is not None:
+                return str(deserialize_message(raw, String).data)
+    finally:
+        node.destroy_subscription(inbox.subscription)
+    raise ArmError(
+        f'no model of the arm came on {inbox.topic} within {MODEL_PATIENCE:g} s: is the arm, or '
+        f'robot_state_publisher, running? A robot file can name a file instead (model: PATH)'
+    )

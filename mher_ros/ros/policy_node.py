@@ -1,0 +1,170 @@
+"""Leads an arm to goals with a learnt policy; every command is checked before it leaves."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from mher_ros.control.safety import Status
+from mher_ros.errors import MherError, StopAsked
+from mher_ros.ros.deployment import Deployment, PolicyOptions
+from mher_ros.ros.diagnostics import report_diagnostics
+from mher_ros.ros.parameters import declare
+from mher_ros.ros.process import StopRequest
+from mher_ros.ros.spinning import spinning
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from std_msgs.msg import Bool, Float64
+from std_srvs.srv import Trigger
+
+__all__ = ['PolicyNode', 'run']
+
+IDLE = 0.05
+"""Time between two looks at whether there is something to do [s]."""
+VIEW_RATE = 20.0
+"""Messages about the distance to the goal in a second."""
+
+
+class PolicyNode(LifecycleNode):
+    """
+    A managed node: configured it has a policy and an arm, active it moves the arm.
+
+    The thread that calls ``run`` answers joint states; goals, services, parameters and
+    transitions are answered by another.
+    """
+
+    def __init__(self, stop: StopRequest) -> None:
+        super().__init__('policy_node')
+        self.options = declare(self, PolicyOptions())
+        self._asked_to_stop = stop
+        self._deployment: Deployment | None = None
+        self._problem: MherError | None = None
+        self._stop_reason: str | None = None
+        # Whoever takes a deployment away waits until nobody is in the middle of a step.
+        self._stepping = threading.Lock()
+        self._active = threading.Event()
+        self._was_reached: bool | None = None
+        self._distance = self.create_publisher(Float64, '~/distance', 10)
+        self._reached = self.create_publisher(Bool, '~/reached', 10)
+        self.create_service(Trigger, '~/stop', self._on_stop)
+        self.create_service(Trigger, '~/clear', self._on_clear)
+        self.create_timer(1.0 / VIEW_RATE, self._tell)
+        report_diagnostics(self, self._diagnose)
+
+    def run(self) -> None:
+        """Move the arm while active, until asked to stop; then send a stop, and nothing more."""
+        try:
+            if self.options.autostart:
+                self._start()
+            while not self._asked_to_stop():
+                if not self._active.wait(IDLE):
+                    continue
+                with self._stepping:
+                    if self._deployment is not None and self._active.is_set():
+                        self._deployment.step()
+        except StopAsked:
+            pass
+        finally:
+            self._active.clear()
+            if self._deployment is not None:
+                self._deployment.deactivate('policy_node ends')
+
+    def on_configure(self, state: Any) -> TransitionCallbackReturn:
+        """Load the policy and the arm."""
+        self._problem = None
+        try:
+            self._deployment = Deployment(
+                self, self.options, self._asked_to_stop, self._stop_reason
+            )
+        except MherError as error:
+            self._problem = error
+            if not isinstance(error, StopAsked):
+                self.get_logger().error(str(error))
+            return TransitionCallbackReturn.FAILURE
+        return super().on_configure(state)
+
+    def on_activate(self, state: Any) -> TransitionCallbackReturn:
+        """Take goals."""
+        assert self._deployment is not None
+        self._deployment.activate()
+        self._active.set()
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
+        """Send one stop, then nothing."""
+        self._rest('policy_node was deactivated')
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
+        """Forget policy and arm."""
+        self._leave()
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: Any) -> TransitionCallbackReturn:
+        """Send one stop if need be, and end."""
+        self._rest('policy_node was shut down')
+        self._leave()
+        self._asked_to_stop.ask()
+        return super().on_shutdown(state)
+
+    def _start(self) -> None:
+        for step in (self.trigger_configure, self.trigger_activate):
+            if step() is not TransitionCallbackReturn.SUCCESS:
+                raise self._problem or MherError('policy_node could not be started')
+
+    def _rest(self, reason: str) -> None:
+        self._active.clear()
+        if self._deployment is not None:
+            self._deployment.deactivate(reason)
+
+    def _leave(self) -> None:
+        with self._stepping:
+            deployment, self._deployment = self._deployment, None
+            if deployment is not None:
+                deployment.close()
+
+    def _on_stop(self, _: Any, response: Trigger.Response) -> Trigger.Response:
+        self._stop_reason = self._stop_reason or 'somebody called ~/stop'
+        if self._deployment is not None:
+            self._deployment.stop(self._stop_reason)
+        response.success = True
+        response.message = 'stopped; ~/clear ends it'
+        return response
+
+    def _on_clear(self, _: Any, response: Trigger.Response) -> Trigger.Response:
+        was_stopped, self._stop_reason = self._stop_reason is not None, None
+        if self._deployment is not None:
+            self._deployment.clear()
+        response.success = True
+        response.message = (
+            'the stop is cleared; the next goal moves the arm' if was_stopped else 'no stop was on'
+        )
+        return response
+
+    def _tell(self) -> None:
+        deployment = self._deployment
+        if deployment is None or not self._active.is_set():
+            return
+        motion = deployment.motion()
+        if motion.goal is not None:
+            self._distance.publish(Float64(data=deployment.reach.distance))
+        self._reached.publish(Bool(data=motion.reached))
+
+    def _diagnose(self) -> tuple[bool, str, dict[str, str]]:
+        """Return whether all is well, a sentence, and figures."""
+        deployment = self._deployment
+        if deployment is None:
+            return True, 'not configured', {}
+        guard = deployment.reach.guard
+        if not self._active.is_set() and guard.status is not Status.STOPPED:
+            return True, 'not active', {}
+        text = guard.status.value
+        if guard.reason != text:
+            text = f'{text}: {guard.reason}'
+        return not guard.status.is_trouble, text, deployment.figures()
+
+
+def run(stop: StopRequest) -> None:
+    """Run the node until asked to stop."""
+    node = PolicyNode(stop)
+    with spinning(node, stop):
+        node.run()
