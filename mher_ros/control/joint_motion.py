@@ -20,10 +20,16 @@ ORIENTATION_COST = 0.1
 """Weight of a rad of error in orientation against a metre of error in position."""
 ORIENTATION_GAIN = 5.0
 """Share of the error in orientation that is to be gone in a second, at first [1/s]."""
+POSTURE_COST = 0.03
+"""Weight of a rad of motion that is not towards the arm's home, in the same units."""
+POSTURE_GAIN = 0.5
+"""Share of the way home that is to be gone in a second, at first [1/s]."""
 BRAKING = 5.0
 """Speed at which a joint may near its limit per rad that is left [1/s]."""
 DAMPING = 1e-4
 """Weight of a rad of motion, squared; near a singularity it keeps the joints slow."""
+SMALL = 1e-6 * np.eye(3)
+"""Keeps the pull home finite near a singularity [m^2]."""
 TOLERANCE = 1e-9
 """By which a joint's displacement may miss its limit [rad]."""
 
@@ -41,9 +47,11 @@ class JointMotion:
     .. math::
 
         \min \; \|J_p \Delta q - v\,dt\|^2 + c^2 \|J_r \Delta q - K dt\,e_r\|^2
-        + \lambda \|\Delta q\|^2
+        + p^2 \|\Delta q - N G dt\,(q_{home} - q)\|^2 + \lambda \|\Delta q\|^2
 
-    where :math:`e_r` is the rotation that is left, subject to the limits of velocity, and of
+    where :math:`e_r` is the rotation that is left and :math:`N` leaves of a motion what does not
+    move the tool: joints that are free to move keep near home, so that the elbow does not wander
+    off while the tool goes from goal to goal. All this is subject to the limits of velocity, and of
     position: :math:`-dt\,B (q - q_{min}) \le \Delta q \le dt\,B (q_{max} - q)`. To stand still is
     always within the limits, so there always is a solution; a joint that is found beyond
     its range can only move back. The other joints of the chain are taken to stand still.
@@ -55,6 +63,9 @@ class JointMotion:
         count = len(arm.joint_names)
         self._dofs = np.array([int(np.flatnonzero(arm.order == i)[0]) for i in range(count)])
         self._task = _ToolMotion(arm.model, self._dofs)
+        self._tasks: tuple[mink.Task, ...] = (self._task,)
+        if arm.home is not None:
+            self._tasks += (_Posture(self._task, arm.home, self._dofs),)
         self._limit = _JointLimit(arm, self._dofs)
 
     def solve(
@@ -69,9 +80,9 @@ class JointMotion:
         """
         _check(positions, tool_velocity, orientation, dt, self._arm)
         self._configuration.update(positions[self._arm.order])
-        self._task.ask(tool_velocity * dt, orientation, min(1.0, ORIENTATION_GAIN * dt))
+        self._task.ask(tool_velocity * dt, orientation, dt)
         problem = mink.build_ik(
-            self._configuration, (self._task,), dt, damping=DAMPING, limits=(self._limit,)
+            self._configuration, self._tasks, dt, damping=DAMPING, limits=(self._limit,)
         )
         # What mink.solve_ik does, without a look at the limits that costs as much as all the rest.
         solution = solve_problem(problem, solver='daqp', primal_tol=TOLERANCE)
@@ -90,36 +101,66 @@ class _ToolMotion(mink.Task):
         super().__init__(cost=np.array((1.0,) * 3 + (ORIENTATION_COST,) * 3))
         self._site = model.site(TOOL).id
         self._all = np.zeros((6, model.nv))
-        self._jacobian = np.zeros((6, model.nv))
+        self.jacobian = np.zeros((6, model.nv))
         self._dofs = dofs
         self._weights = self.cost[:, None]
         self._wanted = np.zeros(6)
         self._orientation, self._left = np.empty(4), np.empty(3)
 
-    def ask(self, displacement: Vector, orientation: Vector, share: float) -> None:
-        """Take a displacement (3,) [m], and the share of the turn to ``orientation`` to make."""
-        self._wanted[:3], self._target, self._share = displacement, orientation, share
+    def ask(self, displacement: Vector, orientation: Vector, dt: float) -> None:
+        """Take a displacement (3,) [m] and the orientation to turn to, in a time ``dt`` [s]."""
+        self._wanted[:3], self._target, self.dt = displacement, orientation, dt
 
     def compute_error(self, configuration: mink.Configuration) -> Vector:
         """Return what is left to do, negated (6,) [m, rad]."""
         rotation = configuration.data.site_xmat[self._site]
         mujoco.mju_mat2Quat(self._orientation, rotation)
         mujoco.mju_subQuat(self._left, self._target, self._orientation)  # in the tool's frame
-        self._wanted[3:] = self._share * (rotation.reshape(3, 3) @ self._left)
+        share = min(1.0, ORIENTATION_GAIN * self.dt)
+        self._wanted[3:] = share * (rotation.reshape(3, 3) @ self._left)
         return -self._wanted
 
     def compute_jacobian(self, configuration: mink.Configuration) -> Vector:
         """Return how the commanded joints move the tool (6, nv)."""
         model, data, rows = configuration.model, configuration.data, self._all
         mujoco.mj_jacSite(model, data, rows[:3], rows[3:], self._site)
-        self._jacobian[:, self._dofs] = rows[:, self._dofs]
-        return self._jacobian
+        self.jacobian[:, self._dofs] = rows[:, self._dofs]
+        return self.jacobian
 
     def compute_qp_objective(self, configuration: mink.Configuration) -> mink.Objective:
         """Return the weighted squares, as the base class does but for damping of its own."""
         jacobian = self._weights * self.compute_jacobian(configuration)
         error = self.cost * self.compute_error(configuration)
         return mink.Objective(jacobian.T @ jacobian, error @ jacobian)
+
+
+class _Posture(mink.Task):
+    """A pull towards home of the joints as far as the tool does not move by it."""
+
+    def __init__(self, tool: _ToolMotion, home: Vector, dofs: NDArray[np.int_]) -> None:
+        super().__init__(cost=np.array((POSTURE_COST,)))
+        self._tool, self._home, self._dofs = tool, home, dofs
+        self._weights = np.zeros((tool.jacobian.shape[1],) * 2)
+        self._weights[dofs, dofs] = POSTURE_COST**2
+        self._pull = np.zeros(len(self._weights))
+
+    def compute_error(self, configuration: mink.Configuration) -> Vector:
+        """Return the way from home, negated, as far as it does not move the tool (nv,)."""
+        share = min(1.0, POSTURE_GAIN * self._tool.dt)
+        way = share * (self._home - configuration.data.qpos[self._dofs])
+        rows = self._tool.jacobian[:3, self._dofs]
+        moved = rows.T @ np.linalg.solve(rows @ rows.T + SMALL, rows @ way)
+        self._pull[self._dofs] = way - moved
+        return -self._pull
+
+    def compute_jacobian(self, configuration: mink.Configuration) -> Vector:
+        """Return the commanded joints' identity (nv, nv)."""
+        return self._weights / POSTURE_COST**2
+
+    def compute_qp_objective(self, configuration: mink.Configuration) -> mink.Objective:
+        """Return the weighted squares; after those of the tool, whose Jacobian it takes."""
+        error = self.compute_error(configuration)
+        return mink.Objective(self._weights, POSTURE_COST**2 * error)
 
 
 class _JointLimit(mink.Limit):
