@@ -17,7 +17,7 @@ __all__ = ['TrainSim']
 # compares them.
 TASKS = ('point2d_large', 'point2d_four_room', 'fetch_reach', 'sawyer_reach', 'reacher')
 ALGORITHMS = ('mher', 'her', 'ddpg')
-PRESETS = ('paper', 'paper_2021', 'fast')
+PRESETS = ('paper', 'paper_2021', 'fast', 'precise')
 
 
 @dataclasses.dataclass(frozen=True)
