@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, overload, TypeVar
 
-from mher_ros.errors import MherError
+from mher_ros.options import OptionError
 
 __all__ = ['Settings', 'SettingsError']
 
@@ -16,7 +16,7 @@ NEEDED: Any = object()
 """Stands for the default of a key that must be there."""
 
 
-class SettingsError(MherError, ValueError):
+class SettingsError(OptionError):
     """A key or value that does not fit; the message says what was expected and what came."""
 
 

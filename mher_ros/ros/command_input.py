@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 
 from geometry_msgs.msg import TwistStamped
+from mher_ros.control.robot import Topics
 from mher_ros.ros.inbox import Inbox, RELIABLE
 from mher_ros.ros.wire import MessageError, TwistReader
 from mher_ros.simulation.plant import Plant
@@ -18,6 +19,8 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 __all__ = ['CommandInput', 'JointInput', 'TwistInput']
+
+TOPICS = Topics()
 
 
 class CommandInput(abc.ABC):
@@ -101,12 +104,19 @@ class JointInput(CommandInput):
     forward_command_controller's. ``kind`` says what is commanded: ``positions``, or ``effort``.
     """
 
-    def __init__(self, node: Node, plant: Plant, names: tuple[str, ...], kind: str) -> None:
+    def __init__(
+        self,
+        node: Node,
+        plant: Plant,
+        names: tuple[str, ...],
+        kind: str,
+        topics: Topics = TOPICS,
+    ) -> None:
         super().__init__(node)
         self._plant, self._names, self.kind = plant, names, kind
         # Somebody may publish a single one by hand, and nobody repeats it.
-        self._trajectories = Inbox(node, JointTrajectory, 'joint_trajectory', RELIABLE)
-        self._vectors = Inbox(node, Float64MultiArray, 'commands', RELIABLE)
+        self._trajectories = Inbox(node, JointTrajectory, topics.joint_trajectory, RELIABLE)
+        self._vectors = Inbox(node, Float64MultiArray, topics.joint_position, RELIABLE)
         self._trajectory: Trajectory | None = None
 
     def take(self, deadline: float) -> tuple[int, NDArray[np.float64]] | None:

@@ -7,20 +7,16 @@ import threading
 import time
 from typing import Any
 
-from mher_ros.options import option, OptionError
-from mher_ros.ros.command_input import CommandInput, JointInput, TwistInput
+from mher_ros.options import option
 from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.inbox import SPEAKING
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.shared_core import SharedCore
+from mher_ros.ros.sim_arm import make_arm
 from mher_ros.ros.sim_view import SimView
 from mher_ros.ros.spinning import spinning
 from mher_ros.ros.wire import JointStateWriter
-from mher_ros.simulation.arms import ARMS
-from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.plant import Plant
-from mher_ros.simulation.task_plant import TaskPlant
 from mher_ros.tasks import TASKS
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +37,11 @@ class SimOptions:
     """Parameters of sim_node."""
 
     task: str = option('fetch_reach', 'task whose arm it is', choices=tuple(TASKS))
+    robot: str = option(
+        '',
+        "arm to simulate instead of a task's, commanded by positions of its joints: a name from "
+        'config/robots, or the path of a YAML file',
+    )
     stepping: str = option(
         'realtime',
         'realtime: time passes by itself; lockstep: one period for each command that answers '
@@ -85,7 +86,10 @@ class SimNode(Node):
     def __init__(self) -> None:
         super().__init__('sim_node')
         self.options = declare(self, SimOptions(), changing=('seed',))
-        self._plant, self._input = self._make_plant()
+        options = self.options
+        self._name, self._plant, self._input, topics = make_arm(
+            self, options.task, options.robot, options.interface
+        )
         self._lock = threading.Lock()
         self._paused = False
         self._period = round(self._plant.period * 1e9)
@@ -95,8 +99,10 @@ class SimNode(Node):
         self._latest = b''
         self._lateness = Lateness()
         self._writer = JointStateWriter(self._plant.joint_names, self._plant.frame)
-        self._states = self.create_publisher(JointState, 'joint_states', SPEAKING)
-        self._view = SimView(self, self._plant, self.options.task, self.options.viewer)
+        self._states = self.create_publisher(JointState, topics.joint_states, SPEAKING)
+        self._view = SimView(
+            self, self._plant, self._name, topics.robot_description, options.viewer
+        )
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/pause', self._on_pause)
         report_diagnostics(self, self._diagnose)
@@ -106,7 +112,7 @@ class SimNode(Node):
         """Step until asked to stop."""
         options = self.options
         self.get_logger().info(
-            f'{options.task}: {len(self._plant.joint_names)} joints, commanded by '
+            f'{self._name}: {len(self._plant.joint_names)} joints, commanded by '
             f'{", ".join(self._plant.command_names)}, {options.stepping}, '
             f'{1.0 / self._plant.period:g} Hz'
         )
@@ -117,21 +123,6 @@ class SimNode(Node):
                 self._run_in_real_time(stop)
         finally:
             self._view.close()
-
-    def _make_plant(self) -> tuple[Plant, CommandInput]:
-        task, interface = self.options.task, self.options.interface
-        if interface == 'joint' and task in ARMS:
-            plant = JointPlant(task)
-            return plant, JointInput(self, plant, plant.command_names, 'positions')
-        arm = TaskPlant(task)
-        fits = ('auto', 'twist') if arm.encoding.is_twist else ('auto', 'joint')
-        if interface not in fits:
-            raise OptionError(
-                f'interface takes {" or ".join(fits)} with task {task}, got {interface!r}'
-            )
-        if arm.encoding.is_twist:
-            return arm, TwistInput(self, arm)
-        return arm, JointInput(self, arm, arm.joint_names, 'effort')
 
     def _run_in_lockstep(self, stop: StopRequest) -> None:
         SharedCore(self.context.get_domain_id(), self._states.topic_name).enter()
@@ -202,9 +193,8 @@ class SimNode(Node):
             self._stamp += 2 * self._period
             self._tell_state()
             # Whoever steps the arm needs to know which state is the first, and whose it is.
-            options = self.options
             response.message = (
-                f'{options.task}, {options.stepping}, {self._input.kind}, seed {seed}, '
+                f'{self._name}, {self.options.stepping}, {self._input.kind}, seed {seed}, '
                 f'first state {self._stamp}'
             )
         response.success = True

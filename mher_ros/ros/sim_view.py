@@ -11,7 +11,7 @@ from mher_ros.ros.markers import RobotMarkers
 from mher_ros.ros.wire import SECOND
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.shapes import robot_bodies, visible_shapes
-from mher_ros.simulation.urdf import link_name, urdf_of
+from mher_ros.simulation.urdf import link_name
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
@@ -26,7 +26,9 @@ __all__ = ['SimView']
 class SimView:
     """Publishes the arm as people and their tools look at it."""
 
-    def __init__(self, node: Node, plant: Plant, name: str, viewer: bool) -> None:
+    def __init__(
+        self, node: Node, plant: Plant, name: str, description_topic: str, viewer: bool
+    ) -> None:
         """Show ``plant`` under ``name``; ``viewer`` opens MuJoCo's own window, too."""
         self._plant = plant
         self._poses = node.create_publisher(PoseStamped, 'tool_pose', 10)
@@ -34,10 +36,8 @@ class SimView:
         shapes = visible_shapes(plant.model, plant.joint_names)
         self._robot = RobotMarkers(shapes, plant.frame)
         self._markers = node.create_publisher(MarkerArray, 'robot_markers', 1)
-        self._description = node.create_publisher(String, 'robot_description', LATCHED)
-        self._description.publish(
-            String(data=urdf_of(plant.model, name, plant.joint_names, plant.frame))
-        )
+        self._description = node.create_publisher(String, description_topic, LATCHED)
+        self._description.publish(String(data=plant.description(name)))
         self._frames = _Frames(node, plant) if _has_tf() else None
         self._window: SimWindow | None = None
         if viewer:

@@ -12,6 +12,7 @@ from typing import Any
 from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.options import OptionError
 from mher_ros.simulation.arms import Arm, ARMS
+from mher_ros.simulation.drives import Drives, POSITION_GAIN
 from mher_ros.simulation.plant import Plant
 from mher_ros.tasks import make
 from mher_ros.tasks.mujoco_task import joint_name, MujocoTask, package_folder
@@ -29,28 +30,19 @@ TIMESTEP = 0.002
 ARMATURE, DAMPING = 0.1, 1.0
 """Stand-ins for rotor inertia [kg m^2], which no maker tells, and for friction [N m s/rad], of
 which Fetch's file has 1 to 5."""
-POSITION_GAIN = 10.0
-"""Speed asked for per rad of error [1/s]."""
 VELOCITY_GAIN = 360.0
 """Acceleration asked for per rad/s of error for the inertia at the start [1/s]."""
-ACCELERATION = 4.0
-"""Most that a drive asks for [rad/s^2]; all arms have the force for it."""
 CRUISE = 0.97
 """Share of the velocity limit that a drive asks for: the rest is for the push of other joints."""
-BRAKING = 0.8
-"""Share of the acceleration that a drive counts on to stop in time."""
 
 
 class JointPlant(Plant):
-    r"""
+    """
     Seven position drives on the arm of a task.
 
-    A drive is a cascade, as in real ones: a position loop asks for a velocity
-
-    .. math:: v = \min(c\,v_{max},\; K |e|,\; \sqrt{2 b\,a\,|e|})\,\operatorname{sgn}(e)
-
-    that changes by at most :math:`a\,dt`, and a velocity loop turns it into a force within the
-    joint's limit. Joints that are not the arm's stay where the task's initial state has them.
+    A drive is a cascade, as in real ones: a position loop asks for a velocity, and a velocity loop
+    turns it into a force within the joint's limit. Joints that are not the arm's stay where the
+    task's initial state has them.
     """
 
     frame = 'world'
@@ -73,7 +65,8 @@ class JointPlant(Plant):
         limits = arm.joints.values()
         self._lower = np.array([limit.lower for limit in limits])
         self._upper = np.array([limit.upper for limit in limits])
-        self._speed = CRUISE * np.array([limit.velocity for limit in limits])
+        speeds = CRUISE * np.array([limit.velocity for limit in limits])
+        self._drives = Drives(speeds, TIMESTEP)
         self.model = _build_model(task, arm, rest)
         self.data = mujoco.MjData(self.model)
         self._tune_drives()
@@ -85,7 +78,7 @@ class JointPlant(Plant):
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[:] = self._start
         self._target = self._start.copy()
-        self._asked = np.zeros_like(self._start)
+        self._drives.reset()
         self.data.ctrl[:] = self._start
         mujoco.mj_forward(self.model, self.data)
 
@@ -116,14 +109,8 @@ class JointPlant(Plant):
 
     def _drive(self) -> None:
         positions = self.data.qpos
-        error = self._target - positions
-        distance = np.abs(error)
-        speed = np.minimum(POSITION_GAIN * distance, self._speed)
-        speed = np.minimum(speed, np.sqrt(2.0 * BRAKING * ACCELERATION * distance))
-        most = ACCELERATION * self.model.opt.timestep
-        self._asked += np.clip(np.copysign(speed, error) - self._asked, -most, most)
         # A set-point that far ahead balances the drive's damping at the speed asked for.
-        self.data.ctrl[:] = positions + self._asked / POSITION_GAIN
+        self.data.ctrl[:] = positions + self._drives.step(self._target - positions) / POSITION_GAIN
 
     def _tune_drives(self) -> None:
         model, data = self.model, self.data

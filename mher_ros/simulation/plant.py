@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+from mher_ros.simulation.urdf import urdf_of
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,10 @@ class Plant(abc.ABC):
     """Joints whose state is told."""
     command_names: tuple[str, ...]
     """Entries of a command: joints, or axes of the tool."""
+
+    def description(self, name: str) -> str:
+        """Return the URDF of the arm, called ``name``."""
+        return urdf_of(self.model, name, self.joint_names, self.frame)
 
     @abc.abstractmethod
     def reset(self, seed: int | None = None) -> None:

@@ -1,0 +1,110 @@
+"""Any arm with a URDF, moved without forces: its joints go where they are told to."""
+
+from __future__ import annotations
+
+from mher_ros.control.arm_model import ArmModel
+from mher_ros.control.model_file import find_file
+from mher_ros.control.robot import RobotConfig, RobotError
+from mher_ros.simulation.drives import Drives
+from mher_ros.simulation.plant import Plant
+from mher_ros.simulation.urdf_scene import scene_of, with_found_meshes
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['KinematicPlant']
+
+TIMESTEP, STEPS = 0.002, 5
+"""Time between two steps of the drives [s], and how many there are between two joint states."""
+
+
+class KinematicPlant(Plant):
+    """
+    The commanded joints follow position set-points within their velocities and an acceleration.
+
+    The other joints of the robot stay where they are.
+    """
+
+    period = STEPS * TIMESTEP
+
+    def __init__(self, robot: RobotConfig) -> None:
+        simulated = robot.simulated()
+        path = find_file(simulated.model, simulated.folder)
+        self._text, self._folder = path.read_text(encoding='utf-8'), path.parent
+        self._arm = ArmModel(simulated, self._text)
+        self.frame = self._arm.base_frame
+        self.command_names = self._arm.joint_names
+        self.model = scene_of(self._text, self.frame, self._folder)
+        self.data = mujoco.MjData(self.model)
+        self.joint_names = tuple(self.model.joint(i).name for i in range(self.model.njnt))
+        self._commanded = [self.joint_names.index(name) for name in self.command_names]
+        self._chain = [self.joint_names.index(name) for name in self._arm.state_names]
+        self._drives = Drives(self._arm.velocity_limits, TIMESTEP)
+        self._home = self._checked_home(robot)
+        self.reset()
+        self.camera = {
+            'lookat': self.tool_pose()[0] / 2.0,
+            'distance': 2.0,
+            'azimuth': 135.0,
+            'elevation': -20.0,
+        }
+
+    def description(self, name: str) -> str:
+        """Return the robot's own URDF, with full addresses of its meshes."""
+        return with_found_meshes(self._text, self._folder)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Put the arm at rest at home; nothing is drawn."""
+        self.data.qpos[:] = self._home
+        self.data.qvel[:] = 0.0
+        self._target = self._home[self._commanded]
+        self._drives.reset()
+        mujoco.mj_kinematics(self.model, self.data)
+
+    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return positions and velocities of all joints."""
+        return self.data.qpos.copy(), self.data.qvel.copy()
+
+    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return position (3,) [m] and orientation (4,) (w, x, y, z) of the tool."""
+        return self._arm.tool_pose(self.data.qpos[self._chain])
+
+    def advance(self, command: NDArray[np.float64] | None) -> None:
+        """
+        Move for one period towards joint positions (k,) [rad], cut to the joints' ranges.
+
+        Without a command the last one stays in force, as a position controller has it.
+        """
+        if command is not None:
+            self._target = np.clip(self._checked(command), self._arm.lower, self._arm.upper)
+        positions = self.data.qpos[self._commanded]
+        for _ in range(STEPS):
+            velocities = self._drives.step(self._target - positions)
+            positions += TIMESTEP * velocities
+        self.data.qpos[self._commanded], self.data.qvel[self._commanded] = positions, velocities
+        mujoco.mj_kinematics(self.model, self.data)
+
+    def _checked_home(self, robot: RobotConfig) -> NDArray[np.float64]:
+        unknown = [name for name in robot.home if name not in self.joint_names]
+        if unknown:
+            raise RobotError(
+                f'robot {robot.name}: home is of joints of the model '
+                f'({", ".join(self.joint_names)}); got {", ".join(unknown)}'
+            )
+        home = np.array([robot.home.get(name, 0.0) for name in self.joint_names])
+        limits = zip(self._arm.joint_names, self._arm.lower, self._arm.upper, strict=True)
+        for place, (name, low, high) in zip(home[self._commanded], limits, strict=True):
+            if not low <= place <= high:
+                raise RobotError(
+                    f'robot {robot.name}: home.{name} is from {low:g} to {high:g}, got {place:g}'
+                )
+        return home
+
+    def _checked(self, command: NDArray[np.float64]) -> NDArray[np.float64]:
+        checked = np.asarray(command, np.float64)
+        if checked.shape != self._target.shape or not np.all(np.isfinite(checked)):
+            raise ValueError(
+                f'a command is {self._target.size} finite joint positions '
+                f'({", ".join(self.command_names)}), got {command!r}'
+            )
+        return checked
