@@ -6,46 +6,81 @@ import argparse
 import json
 from typing import Any
 
-from mher_ros.cli.argument_types import positive
+from mher_ros.cli.argument_types import positive, seed
 
-SUMMARY = 'measure against a rival in the same run'
+SUMMARY = 'measure, against a rival in the same run where there is one'
+
+Measured = tuple[dict[str, Any], list[str]]
+"""Figures, and the same as lines for people."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    said = '; '.join(f'{name}: {text}' for name, (text, _) in BENCHMARKS.items())
-    parser.add_argument('what', choices=list(BENCHMARKS), help=said)
-    parser.add_argument(
-        '--steps',
-        type=positive,
-        default=10_000,
-        metavar='N',
-        help='bridge: steps of each (default 10000)',
-    )
-    parser.add_argument('--json', action='store_true', help='print one JSON object')
+    parsers = parser.add_subparsers(required=True, metavar='WHAT', dest='what')
+    for name, (text, _) in BENCHMARKS.items():
+        one = parsers.add_parser(name, help=text, description=text)
+        one.add_argument('--json', action='store_true', help='print one JSON object')
+        if name == 'bridge':
+            one.add_argument(
+                '--steps',
+                type=positive,
+                default=10_000,
+                metavar='N',
+                help='steps of each (default 10000)',
+            )
+        if name == 'deploy':
+            _declare_deploy(one)
 
 
 def run(chosen: argparse.Namespace) -> None:
     _, measure = BENCHMARKS[chosen.what]
-    result, lines = measure(chosen.steps)
+    result, lines = measure(chosen)
     print(json.dumps(result) if chosen.json else '\n'.join(lines))
 
 
-def _step(steps: int) -> tuple[dict[str, Any], list[str]]:
+def _declare_deploy(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--robot',
+        default='fetch',
+        help='a name from config/robots, or a YAML file (default fetch)',
+    )
+    parser.add_argument('--goals', type=positive, default=100, metavar='N', help='default 100')
+    parser.add_argument('--seed', type=seed, default=0, help='of goals and training (default 0)')
+    parser.add_argument(
+        '--policy',
+        metavar='FILE',
+        help='policy file (default: one is trained with the seed, once, below runs/deploy)',
+    )
+    parser.add_argument(
+        '--output',
+        default='robot',
+        help="what the arm is told (default: as the robot's file says)",
+    )
+
+
+def _step(chosen: argparse.Namespace) -> Measured:
     from mher_ros.experiments.bench_step import bench_lines, bench_step
 
     result = bench_step()
     return result, bench_lines(result)
 
 
-def _bridge(steps: int) -> tuple[dict[str, Any], list[str]]:
+def _bridge(chosen: argparse.Namespace) -> Measured:
     from mher_ros.experiments.bench_bridge import bench_bridge, bridge_lines
 
-    result = bench_bridge(steps)
+    result = bench_bridge(chosen.steps)
     return result, bridge_lines(result)
 
 
+def _deploy(chosen: argparse.Namespace) -> Measured:
+    from mher_ros.experiments.bench_deploy import bench_deploy, deploy_lines
+
+    result = bench_deploy(chosen.robot, chosen.goals, chosen.seed, chosen.policy, chosen.output)
+    return result, deploy_lines(result)
+
+
 BENCHMARKS = {
-    'step': ('fetch_reach and the shipped one', _step),
-    'bridge': ('fetch_reach behind ROS topics and in one process', _bridge),
+    'step': ('steps of fetch_reach against those of the shipped one', _step),
+    'bridge': ('steps of fetch_reach behind ROS topics against those in one process', _bridge),
+    'deploy': ('a policy on a simulated arm: goals reached, error, time', _deploy),
 }
-"""Name to (what is compared, function that returns the figures and lines for people)."""
+"""Name to (what is measured, function that measures it)."""

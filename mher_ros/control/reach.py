@@ -188,7 +188,9 @@ class Reach:
             self.guard.fail(str(error))
             return self._rest()
         if self._follows:
-            self.guard.follow(now, float(np.linalg.norm(self._reference.tool_position - self.tool)))
+            self.guard.follow(
+                now, float(np.linalg.norm(self._reference.tool_position - self.tool))
+            )
             if self.guard.status is not Status.RUNNING:
                 return self._rest()
         return self._command(self._limiter.velocity)

@@ -6,6 +6,7 @@ import dataclasses
 import threading
 import time
 
+from geometry_msgs.msg import PointStamped
 from mher_ros.control.arm_model import ArmModel
 from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.control.reach import Command, Reach
@@ -148,6 +149,7 @@ class Deployment:
             (workspace.box_low, workspace.box_high),
             self.motion,
         )
+        self._accepted = node.create_publisher(PointStamped, '~/goal', 10)
         self._active = False
         trained = policy.contract.evaluation.get('success_rate')
         self._logger.info(
@@ -236,6 +238,7 @@ class Deployment:
         """Leave topics and services."""
         self._goals.close()
         self._view.close()
+        self._node.destroy_publisher(self._accepted)
         self._node.destroy_subscription(self._states.subscription)
         if self._commands is not None:
             self._commands.close()
@@ -258,7 +261,15 @@ class Deployment:
                 raise ArmError('policy_node is not active')
             goal = self.reach.take_goal(time.monotonic(), position, self._options.outside)
             self._tell_changes()
-            return goal
+        self._tell_goal(goal)
+        return goal
+
+    def _tell_goal(self, goal: Vector) -> None:
+        message = PointStamped()
+        message.header.frame_id = self.arm.base_frame
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        message.point.x, message.point.y, message.point.z = goal.tolist()
+        self._accepted.publish(message)
 
     def _tool(self) -> Vector | None:
         return self.reach.tool
@@ -269,8 +280,10 @@ class Deployment:
 
     def _tell_changes(self) -> None:
         while (change := self.reach.guard.take_change()) is not None:
-            text = change.new.value if change.reason == change.new.value else (
-                f'{change.new.value}: {change.reason}'
+            text = (
+                change.new.value
+                if change.reason == change.new.value
+                else (f'{change.new.value}: {change.reason}')
             )
             if change.new.is_trouble:
                 self._logger.warning(text)

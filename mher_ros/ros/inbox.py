@@ -33,9 +33,7 @@ class Inbox:
     An executor costs hundreds of microseconds a message; a wait set of its own a fraction.
     """
 
-    def __init__(
-        self, node: Node, kind: type, topic: str, qos: QoSProfile = LISTENING
-    ) -> None:
+    def __init__(self, node: Node, kind: type, topic: str, qos: QoSProfile = LISTENING) -> None:
         self.kind = kind
         self.received = 0
         """When the message last taken came, by the system's clock [ns]."""

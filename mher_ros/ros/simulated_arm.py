@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 import contextlib
 import os
-import subprocess
-import sys
 
 from mher_ros.ros.arm_env import ArmEnv
 from mher_ros.ros.links import LINKS
+from mher_ros.ros.node_process import node_process
 from mher_ros.ros.spinning import spinning
 from mher_ros.tasks import make
 from mher_ros.tasks.task import TaskOptions
@@ -17,9 +16,6 @@ import rclpy
 from rclpy.context import Context
 
 __all__ = ['simulated_arm']
-
-STOPPING = 10.0
-"""Time that sim_node has to end [s]."""
 
 
 @contextlib.contextmanager
@@ -36,29 +32,16 @@ def simulated_arm(
     The env knows the arm through topics alone.
     ``domain`` is the ROS domain for both (default: ROS_DOMAIN_ID).
     """
-    environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ}
-    if domain is not None:
-        environment['ROS_DOMAIN_ID'] = str(domain)
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    parameters = {'task': task, 'stepping': stepping}
-    given = [word for key in parameters for word in ('-p', f'{key}:={parameters[key]}')]
-    simulation = subprocess.Popen(
-        [sys.executable, '-m', 'mher_ros.ros', 'sim_node', '--ros-args', *given], env=environment
-    )
-    context = Context()
-    try:
-        rclpy.init(args=[], context=context, domain_id=domain)
-        node = rclpy.create_node('arm_env', context=context)
-        with spinning(node):
-            seen = make(task, options)
-            env = ArmEnv(seen, LINKS[stepping](node, seen))
-            yield env, simulation.pid
-            env.close()
-    finally:
-        context.try_shutdown()
-        simulation.terminate()
+    with node_process('sim_node', {'task': task, 'stepping': stepping}, domain) as simulation:
+        context = Context()
         try:
-            simulation.wait(STOPPING)
-        except subprocess.TimeoutExpired:
-            simulation.kill()
-            simulation.wait()
+            rclpy.init(args=[], context=context, domain_id=domain)
+            node = rclpy.create_node('arm_env', context=context)
+            with spinning(node):
+                seen = make(task, options)
+                env = ArmEnv(seen, LINKS[stepping](node, seen))
+                yield env, simulation.pid
+                env.close()
+        finally:
+            context.try_shutdown()
