@@ -41,7 +41,7 @@ def _declare_deploy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--robot',
         default='fetch',
-        help='a name from config/robots, or a YAML file (default fetch)',
+        help='a name in config/robots, or a YAML file (default fetch)',
     )
     parser.add_argument('--goals', type=positive, default=100, metavar='N', help='default 100')
     parser.add_argument('--seed', type=seed, default=0, help='of goals and training (default 0)')
@@ -53,7 +53,7 @@ def _declare_deploy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--output',
         default='robot',
-        help="what the arm is told (default: as the robot's file says)",
+        help="what the arm is told (default: what the robot's file says)",
     )
 
 

@@ -111,6 +111,7 @@ class Reach:
         self._reference = REFERENCES[output](arm)
         self._follows = output != 'none'
         self._moving = False
+        self._last = self._due = 0.0
         self._goal: Vector | None = None
         self.tool: Vector | None = None
         """Where it is (3,) [m]; None until the first state."""

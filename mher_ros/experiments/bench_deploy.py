@@ -1,4 +1,4 @@
-"""A policy on an arm, from outside: goals in by topic, the simulator's own word on where it went."""
+"""A policy on an arm, from outside: goals in, the simulator's word on where it went."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def reach_goals(
     the time until the tool first was within ``threshold`` [s] (infinite if it never was).
     """
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    simulated = {'robot': robot, 'view_rate': RATE}
-    deployed = {
+    simulated: dict[str, str | float] = {'robot': robot, 'view_rate': RATE}
+    deployed: dict[str, str] = {
         'robot': robot,
         'policy': str(policy),
         'output': output,

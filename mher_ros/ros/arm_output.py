@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from array import array
+from typing import ClassVar
 
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from mher_ros.control.reach import Command
@@ -20,9 +21,15 @@ __all__ = ['ARM_OUTPUTS', 'ArmOutput']
 class ArmOutput(abc.ABC):
     """One way to command an arm."""
 
-    def __init__(self, node: Node, topic: str, kind: type) -> None:
+    message: ClassVar[type]
+    """What is published."""
+
+    def __init__(
+        self, node: Node, topic: str, frame: str, joints: tuple[str, ...], tick: float
+    ) -> None:
+        """Command ``joints``, or the tool in ``frame``, every ``tick`` [s]."""
         self._node, self._clock = node, node.get_clock()
-        self._publisher = node.create_publisher(kind, topic, SPEAKING)
+        self._publisher = node.create_publisher(self.message, topic, SPEAKING)
 
     @property
     def topic(self) -> str:
@@ -46,10 +53,12 @@ class ArmOutput(abc.ABC):
 class TwistCommands(ArmOutput):
     """The tool's velocity in the base frame, as MoveIt Servo takes it."""
 
+    message = TwistStamped
+
     def __init__(
         self, node: Node, topic: str, frame: str, joints: tuple[str, ...], tick: float
     ) -> None:
-        super().__init__(node, topic, TwistStamped)
+        super().__init__(node, topic, frame, joints, tick)
         self._writer = TwistWriter(frame)
 
     def send(self, command: Command) -> None:
@@ -61,10 +70,12 @@ class TwistCommands(ArmOutput):
 class PoseCommands(ArmOutput):
     """The tool's pose in the base frame, as Cartesian controllers take it."""
 
+    message = PoseStamped
+
     def __init__(
         self, node: Node, topic: str, frame: str, joints: tuple[str, ...], tick: float
     ) -> None:
-        super().__init__(node, topic, PoseStamped)
+        super().__init__(node, topic, frame, joints, tick)
         self._message = PoseStamped()
         self._message.header.frame_id = frame
 
@@ -84,10 +95,12 @@ class TrajectoryCommands(ArmOutput):
     They begin at once (a stamp of 0), so that clocks that differ do no harm.
     """
 
+    message = JointTrajectory
+
     def __init__(
         self, node: Node, topic: str, frame: str, joints: tuple[str, ...], tick: float
     ) -> None:
-        super().__init__(node, topic, JointTrajectory)
+        super().__init__(node, topic, frame, joints, tick)
         self._next = TrajectoryWriter(joints, tick)
         self._last = TrajectoryWriter(joints, max(tick, LEAD))
 
@@ -101,10 +114,7 @@ class TrajectoryCommands(ArmOutput):
 class PositionCommands(ArmOutput):
     """Positions of the joints, as forward_command_controller takes them."""
 
-    def __init__(
-        self, node: Node, topic: str, frame: str, joints: tuple[str, ...], tick: float
-    ) -> None:
-        super().__init__(node, topic, Float64MultiArray)
+    message = Float64MultiArray
 
     def send(self, command: Command) -> None:
         """Publish where the joints are to be."""
@@ -112,8 +122,10 @@ class PositionCommands(ArmOutput):
         self._publisher.publish(Float64MultiArray(data=array('d', command.joint_positions)))
 
 
-class VelocityCommands(PositionCommands):
+class VelocityCommands(ArmOutput):
     """Velocities of the joints, as forward_command_controller takes them."""
+
+    message = Float64MultiArray
 
     def send(self, command: Command) -> None:
         """Publish how the joints are to move."""
@@ -121,7 +133,7 @@ class VelocityCommands(PositionCommands):
         self._publisher.publish(Float64MultiArray(data=array('d', command.joint_velocities)))
 
 
-ARM_OUTPUTS = {
+ARM_OUTPUTS: dict[str, type[ArmOutput]] = {
     'twist': TwistCommands,
     'pose': PoseCommands,
     'joint_trajectory': TrajectoryCommands,
