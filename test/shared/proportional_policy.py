@@ -1,0 +1,76 @@
+"""
+A policy that nobody had to train: it goes straight to the goal, slower as it gets near.
+
+As a file it is like any other, sealed and with a contract, so it can be deployed. onnx writes it
+at once; torch is not needed.
+"""
+
+from pathlib import Path
+
+from mher_ros.policy import Contract
+from mher_ros.policy.contract import CONTRACT_KEY
+from mher_ros.policy.run import load, PRODUCER
+from mher_ros.policy.seal import BLANK, seal, SEAL_KEY
+from mher_ros.tasks import make
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper, TensorProto
+
+GAIN = 0.4
+"""Part of the way to the goal that one action covers, if that is within its scale."""
+
+
+def write_proportional_policy(path, task='fetch_reach'):
+    """Write a policy for a task whose actions displace what its goals place; return ``path``."""
+    env = make(task)
+    interface = env.interface
+    env.close()
+    path = Path(path)
+    contract = Contract(interface, {'algorithm': 'proportional', 'gain': GAIN})
+    path.write_bytes(_sealed(_graph(interface), contract))
+    load(path)
+    return path
+
+
+def _graph(interface):
+    n, m, k = (len(part) for part in (interface.observation, interface.goal, interface.action))
+    # a = clip((goal - achieved) @ W, -1, 1); what is no axis of the goal (a gripper) stays at 0.
+    weights = np.zeros((m, k), np.float32)
+    for axis, field in enumerate(interface.action[:m]):
+        weights[axis, axis] = GAIN / field.scale
+    constants = {
+        'entries': np.array(interface.achieved_index, np.int64),
+        'weights': weights,
+        'least': np.float32(-1.0),
+        'most': np.float32(1.0),
+    }
+    nodes = [
+        helper.make_node('Gather', ['observation', 'entries'], ['achieved'], axis=1),
+        helper.make_node('Sub', ['desired_goal', 'achieved'], ['gap']),
+        helper.make_node('MatMul', ['gap', 'weights'], ['wanted']),
+        helper.make_node('Clip', ['wanted', 'least', 'most'], ['action']),
+    ]
+
+    def vector(name, size):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, ['batch', size])
+
+    return helper.make_graph(
+        nodes,
+        'proportional',
+        [vector('observation', n), vector('desired_goal', m)],
+        [vector('action', k)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+
+
+def _sealed(graph, contract):
+    model = helper.make_model(
+        graph,
+        producer_name=PRODUCER,
+        opset_imports=[helper.make_opsetid('', 18)],
+        ir_version=8,
+    )
+    onnx.checker.check_model(model)
+    for key, value in ((CONTRACT_KEY, contract.to_json()), (SEAL_KEY, BLANK)):
+        model.metadata_props.add(key=key, value=value)
+    return seal(model.SerializeToString(deterministic=True))
