@@ -40,12 +40,14 @@ setup(
     ],
     python_requires='>=3.10',
     install_requires=[
+        'daqp>=0.10',
         'gymnasium>=1.2,<2',
         'gymnasium-robotics>=1.4.2,<2',
         'imageio>=2.30',
         'imageio-ffmpeg>=0.5',
         'matplotlib>=3.6',
         'metaworld>=3.1.1,<4',
+        'mink>=0.0.13,<0.1',
         # gymnasium-robotics compares enums in a way that mujoco 3.12 no longer allows.
         'mujoco>=3.3,<3.12',
         'numpy>=1.26,<3',
@@ -53,12 +55,13 @@ setup(
         'onnxruntime>=1.20',
         'onnxscript>=0.5',
         'pyyaml>=6',
+        'qpsolvers>=4.13,<5',
         'rich>=13',
         'tensorboard>=2.16',
         'torch>=2.6',
     ],
     # `colcon test` runs pytest only for packages whose test extra names it.
-    extras_require={'test': ['catkin-pkg', 'hypothesis', 'pytest']},
+    extras_require={'test': ['catkin-pkg', 'example-robot-data>=6,<7', 'hypothesis', 'pytest']},
     entry_points={
         'console_scripts': [
             'mher = mher_ros.cli:main',
