@@ -213,9 +213,7 @@ class Guard:
         self.judge(now)
         if self._stop is not None or self._trouble is not None:
             raise GoalError(f'no goal is taken now: {self.status.value} ({self.reason})')
-        if self._goal_at is None:  # else one goal after another would hide an arm that is stuck
-            self._far_since = None
-        self._goal_at = self._now
+        self._goal_at = self._now  # and no more: goal after goal must not hide a stuck arm
         self._settle()
 
     def drop_goal(self, reason: str) -> None:

@@ -102,6 +102,10 @@ def wrongs(fetch):
             {'observation': changed(observation, 3, unit='rad')},
             'right_finger_position in m, got rad',
         ),
+        "unit of a finger's velocity": (
+            {'observation': changed(observation, 9, unit='rad/s')},
+            'left_finger_velocity in m/s or .*, got rad/s',
+        ),
         'nominal value': (
             {'observation': changed(observation, 3, nominal=float('nan'))},
             'a finite nominal right_finger_position, got nan',

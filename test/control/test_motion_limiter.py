@@ -110,8 +110,10 @@ def test_the_tool_arrives_at_a_face_and_stays_inside(axis, sign):
     np.testing.assert_allclose(np.delete(path[-1] - MIDDLE, axis), 0.0, atol=1e-12)
 
 
-def test_the_tool_arrives_in_a_corner_and_stays_inside():
-    path = travel(limiter(), MIDDLE, (1.0, 1.0, 1.0), 800)
+@pytest.mark.parametrize('limits', [{}, {'acceleration': 0.1, 'longest_tick': TICK}])
+def test_the_tool_arrives_in_a_corner_and_stays_inside(limits):
+    # Faces that are reached at once share the braking.
+    path = travel(limiter(HIGH - 0.6, HIGH, **limits), HIGH - 0.3, (1.0, 1.0, 1.0), 1200)
     assert (path <= HIGH).all()
     np.testing.assert_allclose(path[-1], HIGH, atol=1e-3)
 

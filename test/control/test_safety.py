@@ -117,9 +117,19 @@ def test_stale_state_stops_the_arm(arm):
 
 
 def test_a_silence_that_nobody_judged_is_noticed_by_the_next_state(arm):
-    arm.now += 0.5
-    assert arm.tell()
+    arm.wait(0.5, judged=False)
+    assert arm.guard.take_state(arm.now, arm.stamp, np.zeros(3), np.zeros(3))
     assert arm.status is Status.STALE_STATE
+
+
+def test_without_patience_any_interruption_drops_the_goal():
+    arm = Arm(resume_within=0.0).start()
+    arm.run(0.1)
+    arm.wait(0.1)
+    assert arm.status is Status.RUNNING
+    arm.guard.take_bad_state(arm.now, 'garbled')
+    arm.run(0.3)
+    assert arm.status is Status.NO_GOAL
 
 
 def test_motion_goes_on_after_a_short_silence_once_states_are_good_for_a_while(arm):
@@ -195,6 +205,7 @@ def test_motion_goes_on_after_a_bad_state(arm):
 def test_bad_states_for_long_drop_the_goal(arm):
     for _ in range(110):
         arm.tell(velocities=(0.0, NAN, 0.0))
+        assert arm.status is Status.BAD_STATE
     arm.run(1.0)
     assert arm.status is Status.NO_GOAL
 
@@ -450,6 +461,12 @@ def test_a_time_that_goes_back_makes_nothing_younger(arm):
     assert arm.guard.judge(arm.now - 0.25) is Status.STALE_STATE
     arm.guard.take_state(arm.now - 10.0, arm.stamp, arm.positions, np.zeros(3))
     assert arm.guard.judge(arm.now) is Status.STALE_STATE
+
+
+def test_a_time_that_is_none_does_not_keep_a_state_fresh(arm):
+    arm.guard.take_state(NAN, arm.stamp, arm.positions, np.zeros(3))
+    arm.wait(0.3)
+    assert arm.status is Status.STALE_STATE
 
 
 def test_a_stop_hides_what_is_wrong_with_the_state_and_that_what_became_of_the_goal(arm):

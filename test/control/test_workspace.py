@@ -31,6 +31,7 @@ def test_it_grows_around_its_middle_by_the_scale():
     workspace = Workspace(LOW, HIGH, origin=(0.5, 0.0, 0.3), scale=2.0)
     np.testing.assert_allclose(workspace.low, (0.1, -0.2, 0.0), atol=1e-15)
     np.testing.assert_allclose(workspace.high, (0.9, 0.2, 0.6))
+    np.testing.assert_allclose(workspace.to_policy(np.array((0.9, 0.2, 0.6))), HIGH)
 
 
 def test_velocities_are_scaled_but_not_shifted():
