@@ -29,6 +29,19 @@ def declare(parser: argparse.ArgumentParser) -> None:
             )
         if name == 'deploy':
             _declare_deploy(one)
+        if name == 'latency':
+            one.add_argument(
+                '--seconds', type=positive, default=30, metavar='N', help='default 30'
+            )
+        if name in ('deploy', 'latency'):
+            one.add_argument(
+                '--seed', type=seed, default=0, help='of training, and of goals (default 0)'
+            )
+            one.add_argument(
+                '--policy',
+                metavar='FILE',
+                help='policy file (default: one is trained, once, below runs/deploy)',
+            )
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -44,12 +57,6 @@ def _declare_deploy(parser: argparse.ArgumentParser) -> None:
         help='a name in config/robots, or a YAML file (default fetch)',
     )
     parser.add_argument('--goals', type=positive, default=100, metavar='N', help='default 100')
-    parser.add_argument('--seed', type=seed, default=0, help='of goals and training (default 0)')
-    parser.add_argument(
-        '--policy',
-        metavar='FILE',
-        help='policy file (default: one is trained with the seed, once, below runs/deploy)',
-    )
     parser.add_argument(
         '--output',
         default='robot',
@@ -78,9 +85,17 @@ def _deploy(chosen: argparse.Namespace) -> Measured:
     return result, deploy_lines(result)
 
 
+def _latency(chosen: argparse.Namespace) -> Measured:
+    from mher_ros.experiments.bench_latency import bench_latency, latency_lines
+
+    result = bench_latency(chosen.seconds, chosen.seed, chosen.policy)
+    return result, latency_lines(result)
+
+
 BENCHMARKS = {
     'step': ('steps of fetch_reach against those of the shipped one', _step),
     'bridge': ('steps of fetch_reach behind ROS topics against those in one process', _bridge),
+    'latency': ('from a joint state to its command, against a node that only answers', _latency),
     'deploy': ('a policy on a simulated arm: goals reached, error, time', _deploy),
 }
 """Name to (what is measured, function that measures it)."""

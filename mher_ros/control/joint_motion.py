@@ -52,9 +52,9 @@ class JointMotion:
     where :math:`e_r` is the rotation that is left and :math:`N` leaves of a motion what does not
     move the tool: joints that are free to move keep near home, so that the elbow does not wander
     off while the tool goes from goal to goal. All this is subject to the limits of velocity, and
-    of position: :math:`-dt\,B (q - q_{min}) \le \Delta q \le dt\,B (q_{max} - q)`. To stand still is
-    always within the limits, so there always is a solution; a joint that is found beyond
-    its range can only move back. The other joints of the chain are taken to stand still.
+    of position: :math:`-dt\,B (q - q_{min}) \le \Delta q \le dt\,B (q_{max} - q)`. To stand still
+    is always within the limits, so there always is a solution; a joint that is found beyond its
+    range can only move back. The other joints of the chain are taken to stand still.
     """
 
     def __init__(self, arm: ArmModel) -> None:

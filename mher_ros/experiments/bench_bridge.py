@@ -11,7 +11,7 @@ from mher_ros.ros.simulated_arm import simulated_arm
 from mher_ros.tasks import make
 import numpy as np
 
-__all__ = ['bench_bridge', 'bridge_lines']
+__all__ = ['bench_bridge', 'bridge_lines', 'resident_memory']
 
 TASK = 'fetch_reach'
 ROUND = 200
@@ -42,7 +42,7 @@ def bench_bridge(steps: int) -> dict[str, Any]:
                 for action in actions:
                     subject.step(action)
                 seconds[index] = (time.perf_counter() - started) / ROUND
-            memory[index] = _resident('self'), _resident(simulation)
+            memory[index] = resident_memory('self'), resident_memory(simulation)
             if index % TELL == TELL - 1:
                 print(f'{(index + 1) * ROUND} of {rounds * ROUND} steps each', file=sys.stderr)
         repeats = env.link.repeats
@@ -79,7 +79,7 @@ def bridge_lines(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def _resident(process: int | str) -> float:
+def resident_memory(process: int | str) -> float:
     """Return the memory that a process holds [MB]."""
     for line in Path(f'/proc/{process}/status').read_text().splitlines():
         if line.startswith('VmRSS:'):

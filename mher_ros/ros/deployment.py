@@ -125,7 +125,7 @@ class Deployment:
             command_rate=rate,
             stop=stop_reason,
         )
-        self.latency = Latency()
+        self.latency = Latency(self._tick)
         self._reader = JointStateReader(arm.state_names)
         self._states = Inbox(node, JointState, robot.topics.joint_states)
         self._commands: ArmOutput | None = None
@@ -218,7 +218,6 @@ class Deployment:
 
     def figures(self) -> dict[str, str]:
         """Return what diagnostics tell, since the last call."""
-        count, median, worst = self.latency.take()
         with self._lock:
             reach = self.reach
             return {
@@ -226,9 +225,7 @@ class Deployment:
                 'distance [m]': f'{reach.distance:.4f}',
                 'reached': str(reach.reached).lower(),
                 'output': self.output,
-                'commands': str(count),
-                'median latency [us]': f'{median:.0f}',
-                'longest latency [us]': f'{worst:.0f}',
+                **self.latency.figures(),
                 'late policy steps': str(reach.late),
                 'goals refused': str(self._goals.refused),
                 'listeners': '' if self._commands is None else str(self._commands.listeners),

@@ -21,12 +21,15 @@ def node_process(
     name: str,
     parameters: Mapping[str, bool | int | float | str],
     domain: int | None = None,
-    program: tuple[str, ...] = ('-m', 'mher_ros.ros'),
+    *,
+    namespace: str = '',
+    module: str = 'mher_ros.ros',
 ) -> Iterator[subprocess.Popen[bytes]]:
     """
     Start a node, yield its process, and end it at the end.
 
-    ``domain`` is its ROS domain (default: ROS_DOMAIN_ID). Traffic stays on this machine unless
+    ``domain`` is its ROS domain (default: ROS_DOMAIN_ID), ``module`` the one that Python runs with
+    the node's name as its argument. Traffic stays on this machine unless
     ROS_AUTOMATIC_DISCOVERY_RANGE says otherwise.
     """
     environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ}
@@ -35,8 +38,10 @@ def node_process(
     given = [
         word for key, value in parameters.items() for word in ('-p', f'{key}:={as_text(value)}')
     ]
+    if namespace:
+        given += ['-r', f'__ns:={namespace}']
     process = subprocess.Popen(
-        [sys.executable, *program, name, '--ros-args', *given], env=environment
+        [sys.executable, '-m', module, name, '--ros-args', *given], env=environment
     )
     try:
         yield process
