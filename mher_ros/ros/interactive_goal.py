@@ -83,9 +83,7 @@ class InteractiveGoal:
         self._node, self._on_release, self._on_refusal = node, on_release, on_refusal
         self._marker = _interactive_marker(frame, radius)
         self._move(np.asarray(position, np.float64))
-        # RViz must not take updates of a node that was started anew for a sequel: it lets go of a
-        # server that moves what it has not been given.
-        self._sequence = time.time_ns()
+        self._sequence = 0
         self._holder, self._held_at = '', -math.inf
         self._updates = node.create_publisher(
             InteractiveMarkerUpdate, f'{NAMESPACE}/update', DEPTH
@@ -104,9 +102,7 @@ class InteractiveGoal:
         self._publish_pose()
 
     def close(self) -> None:
-        """Take it away."""
-        if self._node.context.ok():
-            self._publish(InteractiveMarkerUpdate(erases=[NAME]))
+        """Take it away; RViz does so once it finds the service gone."""
         self._node.destroy_timer(self._timer)
         self._node.destroy_service(self._service)
         self._node.destroy_subscription(self._feedback)
@@ -152,14 +148,14 @@ class InteractiveGoal:
         place.x, place.y, place.z = position.tolist()
 
     def _publish_pose(self) -> None:
+        self._sequence += 1
         marker = self._marker
         pose = InteractiveMarkerPose(header=marker.header, pose=marker.pose, name=marker.name)
-        self._publish(InteractiveMarkerUpdate(poses=[pose]))
-
-    def _publish(self, update: InteractiveMarkerUpdate) -> None:
-        self._sequence += 1
-        update.type, update.seq_num = InteractiveMarkerUpdate.UPDATE, self._sequence
-        self._updates.publish(update)
+        self._updates.publish(
+            InteractiveMarkerUpdate(
+                type=InteractiveMarkerUpdate.UPDATE, seq_num=self._sequence, poses=[pose]
+            )
+        )
 
 
 def _interactive_marker(frame: str, radius: float) -> InteractiveMarker:
