@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 import dataclasses
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from mher_ros.control.settings import Settings, SettingsError
 from mher_ros.share import share_folder
@@ -150,7 +151,7 @@ def load_robot(name_or_path: str | Path) -> RobotConfig:
                 f'got {str(name_or_path)!r}'
             )
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
+        content = yaml.load(path.read_text(encoding='utf-8'), _StrictLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise RobotError(f'{path}: a YAML file is expected, got {error}') from None
     try:
@@ -159,6 +160,19 @@ def load_robot(name_or_path: str | Path) -> RobotConfig:
         raise
     except SettingsError as error:
         raise RobotError(f'{path}: {error}') from None
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """A safe loader that does not let the second of two speeds win silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [key.value for key, _ in node.value]
+        for key, _ in node.value:
+            if keys.count(key.value) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'the key {key.value!r} twice', key.start_mark
+                )
+        return super().construct_mapping(node, deep)
 
 
 def _read(path: Path, settings: Settings) -> RobotConfig:

@@ -88,6 +88,13 @@ def test_a_wrong_value_is_refused_with_file_and_key(load, changes, complaint):
         load(**changes)
 
 
+def test_a_key_that_is_given_twice_is_refused(tmp_path):
+    path = tmp_path / 'mine.yaml'
+    path.write_text(yaml.safe_dump(LEAST) + 'speed: 0.1\nspeed: 1.0\n')
+    with pytest.raises(RobotError, match=r"mine\.yaml.* the key 'speed' twice(.|\n)*line 7"):
+        load_robot(path)
+
+
 @pytest.mark.parametrize('content', ['', '- a\n- b\n', 'a: [', '!!python/object:os.system {}'])
 def test_a_file_that_is_no_mapping_is_refused(tmp_path, content):
     path = tmp_path / 'mine.yaml'
