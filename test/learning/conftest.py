@@ -3,9 +3,11 @@
 from mher_ros.interface import Field, TaskInterface
 from mher_ros.learning.config import make_config
 from mher_ros.learning.replay import Episode, EpisodeReplay
+from mher_ros.learning.train import Ending
 import numpy as np
 import pytest
 import torch
+from training_runs import run
 
 torch.set_num_threads(1)
 
@@ -67,3 +69,13 @@ def tiny():
         return make_config(task, algorithm, 'paper', seed, values)
 
     return make
+
+
+@pytest.fixture(scope='session')
+def whole(tiny, tmp_path_factory):
+    """Run once without a break: 2 warm-up and 6 training episodes, 3 evaluations."""
+    config = tiny(seed=4)
+    folder = tmp_path_factory.mktemp('whole') / 'run'
+    _, ending = run(folder, config, export=True)
+    assert ending is Ending.STEPS
+    return folder, config

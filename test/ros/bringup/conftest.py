@@ -7,6 +7,7 @@ import select
 import signal
 
 import pytest
+from supervised import Supervised
 
 PATIENCE = 30.0
 """Time within which a process must end [s]."""
@@ -53,3 +54,18 @@ def mark(tmp_path):
     for number in mark.processes():
         with contextlib.suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
+
+
+@pytest.fixture
+def started(mark):
+    """Return a function that starts (name, command, role) ...; nothing outlives the test."""
+    running = []
+
+    def start(*processes, hangup='SIG_DFL', environment=None, **patience):
+        running.append(Supervised(processes, patience, hangup, environment or {}, mark))
+        return running[-1]
+
+    yield start
+    for supervised in running:
+        supervised.process.kill()
+        supervised.process.communicate()

@@ -1,0 +1,35 @@
+"""``mher up``, as far as it starts nothing."""
+
+from mher_ros.cli import main
+from mher_ros.tasks import TASKS
+import pytest
+
+
+def test_up_lists_the_systems(capsys):
+    assert main(['up']) == 0
+    assert capsys.readouterr().out.startswith('train_sim    learn a policy')
+
+
+@pytest.mark.parametrize('flag', ['--help', '--show-args', '-h', '-s'])
+def test_up_lists_the_arguments_of_a_system(capsys, flag):
+    assert main(['up', 'train_sim', flag]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith('train_sim: learn a policy')
+    listed = [line.split()[0] for line in lines if ':=' in line]
+    assert listed[:4] == ['task:=fetch_reach', 'algorithm:=mher', 'preset:=fast', 'seed:=0']
+    assert any(', '.join(TASKS) in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'sentence'),
+    [
+        (['fly'], "unknown system 'fly'; there are train_sim"),
+        (['fly', '--help'], "unknown system 'fly'; there are train_sim"),
+        (['train_sim', 'seed=1'], "train_sim takes key:=value, got 'seed=1'"),
+        (['train_sim', ':=1'], "train_sim takes key:=value, got ':=1'"),
+        (['train_sim', '--fast'], "train_sim takes key:=value, got '--fast'"),
+        (['train_sim', 'seed:=1', 'seed:=x'], "seed takes a whole number, got 'x'"),
+    ],
+)
+def test_up_refuses_what_it_cannot_read(refused, arguments, sentence):
+    assert refused('up', *arguments) == sentence
