@@ -50,9 +50,9 @@ class GoalInput:
         """
         Hand goals in the arm's base frame, ``frame``, to ``on_goal``.
 
-        ``tool`` tells where the tool is (3,) [m], or None while that is not known. The marker waits
-        at ``start`` (3,) [m] for the first goal. Its ``radius`` [m] should exceed that of the ball
-        that shows the goal: RViz's mouse finds only what lies outside.
+        ``tool`` tells where the tool is (3,) [m], or None while that is not known. The marker
+        waits at ``start`` (3,) [m] for the first goal. Its ``radius`` [m] should exceed that of
+        the ball that shows the goal: RViz's mouse finds only what lies outside.
         """
         self.refused = 0
         """Messages that were of no use, and goals that were not accepted."""

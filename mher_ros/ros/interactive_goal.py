@@ -16,7 +16,8 @@ from typing import Any
 from mher_ros.ros.wire import MessageError
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rclpy.clock import Clock, ClockType
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import (
     InteractiveMarker,
