@@ -24,7 +24,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         'Ends when the main node ends, with its exit code, and with 1 when a node that is\n'
         'needed ends first. Ctrl-C asks the main node to stop, which gives it time to save its\n'
-        'work, and then the others; again, after a second, is firmer. No process stays behind.'
+        'work, and then the others; again, after a second, is firmer. No process stays behind.\n'
+        '\n'
+        'Nodes meet those of this machine only, and of this ROS_DOMAIN_ID. To reach an arm whose\n'
+        'driver runs on another one, set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both.'
     )
 
 

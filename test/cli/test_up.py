@@ -7,7 +7,12 @@ import pytest
 
 def test_up_lists_the_systems(capsys):
     assert main(['up']) == 0
-    assert capsys.readouterr().out.startswith('train_sim    learn a policy')
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(maxsplit=3)[:3] for line in lines] == [
+        ['train_sim', 'learn', 'a'],
+        ['deploy_sim', 'lead', 'a'],
+        ['deploy', 'lead', 'a'],
+    ]
 
 
 @pytest.mark.parametrize('flag', ['--help', '--show-args', '-h', '-s'])
@@ -23,8 +28,8 @@ def test_up_lists_the_arguments_of_a_system(capsys, flag):
 @pytest.mark.parametrize(
     ('arguments', 'sentence'),
     [
-        (['fly'], "unknown system 'fly'; there are train_sim"),
-        (['fly', '--help'], "unknown system 'fly'; there are train_sim"),
+        (['fly'], "unknown system 'fly'; there are train_sim, deploy_sim, deploy"),
+        (['fly', '--help'], "unknown system 'fly'; there are train_sim, deploy_sim, deploy"),
         (['train_sim', 'seed=1'], "train_sim takes key:=value, got 'seed=1'"),
         (['train_sim', ':=1'], "train_sim takes key:=value, got ':=1'"),
         (['train_sim', '--fast'], "train_sim takes key:=value, got '--fast'"),

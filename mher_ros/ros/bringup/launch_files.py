@@ -7,6 +7,7 @@ from typing import Any, TYPE_CHECKING
 from mher_ros.errors import MherError
 from mher_ros.ros.bringup.system import (
     argument_rows,
+    defaults_for_nodes,
     how_it_ended,
     INTERRUPT_PATIENCE,
     NodeSpec,
@@ -73,7 +74,7 @@ def launch_node(node: NodeSpec) -> Node:
         parameters=[_parameters(node)] if node.parameters else None,
         arguments=list(node.arguments),
         output='screen',
-        additional_env={'PYTHONUNBUFFERED': '1'},
+        additional_env={**defaults_for_nodes(), 'PYTHONUNBUFFERED': '1'},
         sigterm_timeout=str(INTERRUPT_PATIENCE),
         sigkill_timeout=str(TERMINATE_PATIENCE),
         on_exit=on_exit,

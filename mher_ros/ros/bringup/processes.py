@@ -12,7 +12,7 @@ from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.ros.bringup.supervisor import Process, supervise, Write
-from mher_ros.ros.bringup.system import as_text, NodeSpec
+from mher_ros.ros.bringup.system import as_text, defaults_for_nodes, NodeSpec
 from mher_ros.ros.bringup.systems import make_system
 
 __all__ = ['run_system']
@@ -42,8 +42,7 @@ def command_line(node: NodeSpec) -> list[str]:
 def node_environment() -> dict[str, str]:
     """Return the environment for nodes: this one's, with defaults for what is not set."""
     environment = {
-        # Nobody else's arm is to move because a default reached it.
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+        **defaults_for_nodes(),
         # Which node says it stands before each line already.
         'RCUTILS_CONSOLE_OUTPUT_FORMAT': '{message}',
         **os.environ,

@@ -6,12 +6,14 @@ import abc
 from collections.abc import Mapping
 import dataclasses
 import enum
+import os
 import signal
 from typing import Any, ClassVar
 
 __all__ = [
     'argument_rows',
     'as_text',
+    'defaults_for_nodes',
     'how_it_ended',
     'INTERRUPT_PATIENCE',
     'NodeSpec',
@@ -79,6 +81,13 @@ def argument_rows(system: System) -> list[dict[str, Any]]:
         }
         for field in dataclasses.fields(system)
     ]
+
+
+def defaults_for_nodes() -> dict[str, str]:
+    """Return the environment variables that nodes get unless they are set already."""
+    # Nobody else's arm is to move because a default reached it.
+    defaults = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    return {name: value for name, value in defaults.items() if name not in os.environ}
 
 
 def how_it_ended(returncode: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mher_ros.options import OptionError, override
+from mher_ros.ros.bringup.deploy import Deploy, DeploySim
 from mher_ros.ros.bringup.system import System
 from mher_ros.ros.bringup.train_sim import TrainSim
 
@@ -13,6 +14,8 @@ __all__ = ['make_system', 'SYSTEMS']
 
 SYSTEMS: dict[str, type[System]] = {
     'train_sim': TrainSim,
+    'deploy_sim': DeploySim,
+    'deploy': Deploy,
 }
 
 

@@ -18,6 +18,8 @@ from mher_ros.tasks import make, TASKS
 import pytest
 
 ROOT = Path(mher_ros.__file__).parent.parent
+NEEDED = {'deploy': {'robot': 'ur5e'}}
+"""Arguments that a system must be given."""
 
 
 @pytest.fixture
@@ -38,12 +40,12 @@ def test_a_description_needs_the_standard_library_only():
     code = (
         f'import sys; sys.path.insert(0, {str(ROOT)!r})\n'
         'import mher_ros.ros.bringup.launch_files\n'
-        'from mher_ros.ros.bringup.systems import SYSTEMS\n'
-        'print(*[len(system().nodes()) for system in SYSTEMS.values()])\n'
+        'from mher_ros.ros.bringup.systems import make_system, SYSTEMS\n'
+        f'print(*[len(make_system(name, {NEEDED}.get(name, {{}})).nodes()) for name in SYSTEMS])\n'
     )
     done = subprocess.run([sys.executable, '-I', '-S', '-c', code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ['2']
+    assert done.stdout.split() == ['2', '2', '1']
 
 
 def test_choices_are_those_of_the_learner():
@@ -74,7 +76,7 @@ def test_arguments_of_train_sim():
 @pytest.mark.parametrize('name', list(SYSTEMS))
 def test_every_system_has_a_launch_file_a_summary_and_one_main_node_at_most(name):
     assert (ROOT / 'launch' / f'{name}.launch.py').exists()
-    system = make_system(name, {})
+    system = make_system(name, NEEDED.get(name, {}))
     assert system.summary
     assert all(row['help'] for row in argument_rows(system))
     assert sum(node.role is Role.MAIN for node in system.nodes()) <= 1
@@ -103,7 +105,7 @@ def test_values_that_make_no_sense_are_refused_before_anything_starts(values, se
 
 
 def test_unknown_system_is_refused_with_those_there_are():
-    with pytest.raises(OptionError, match="unknown system 'fly'; there are train_sim"):
+    with pytest.raises(OptionError, match="unknown system 'fly'; there are train_sim, deploy_sim"):
         run_system('fly', {})
 
 

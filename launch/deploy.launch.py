@@ -1,0 +1,7 @@
+"""Lead a real arm to goals with a learnt policy; ``--show-args`` lists what can be chosen."""
+
+from mher_ros.ros.bringup.launch_files import launch_description
+
+
+def generate_launch_description():
+    return launch_description('deploy')

@@ -1,0 +1,130 @@
+"""The systems in which a policy leads an arm to goals: a simulated one, or a real one."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from mher_ros.options import option, OptionError, read_changes
+from mher_ros.ros.bringup.system import NodeSpec, Role, System
+from mher_ros.share import share_folder
+
+__all__ = ['Deploy', 'DeploySim']
+
+# Named here once more because their modules import what `ros2 launch` may not have; a test
+# compares them.
+JOINT_OUTPUTS = ('joint_trajectory', 'joint_position')
+OUTPUTS = ('twist', 'pose', *JOINT_OUTPUTS, 'joint_velocity')
+"""Ways to command an arm; the former are those that a simulated one understands."""
+SAID_OF_OUTPUT = (
+    "what the arm is told; none: nothing, only markers; robot: as the robot's file says"
+)
+SAID_OF_ROBOT = 'one that comes with mher_ros, or the path of a YAML file about it'
+
+Parameters = dict[str, bool | int | float | str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Deployed(System):
+    """What both have in common; the arms that come along are the files in config/robots."""
+
+    robot: str = option('fetch', f'arm: {SAID_OF_ROBOT}')
+    policy: str = option(
+        '', "policy file, or a run's folder; empty: the newest below runs/ in this folder"
+    )
+    output: str = option('robot', SAID_OF_OUTPUT, choices=('robot', *JOINT_OUTPUTS, 'none'))
+    outside: str = option(
+        'reject',
+        'goals outside the workspace: reject, or project to the nearest point inside',
+        choices=('reject', 'project'),
+    )
+    speed: float = option(
+        0.0, "fastest motion of the tool [m/s]; 0: as the robot's file says", low=0.0, high=2.0
+    )
+    set: str = option('', "other parameters of policy_node, as 'safety.leash=0.1 command_rate=50'")
+    rviz: bool = option(False, 'true: show arm, goal, workspace and motion in RViz, to set goals')
+
+    def _policy_node(self, **more: bool) -> NodeSpec:
+        parameters: Parameters = {
+            'robot': self.robot,
+            'policy': self.policy,
+            'output': self.output,
+            'outside': self.outside,
+            'speed': self.speed,
+            **more,
+        }
+        for key, text in read_changes(self.set.split(), 'set').items():
+            if key in parameters:
+                raise OptionError(f'{key} is an argument of its own: {key}:={text}')
+            parameters[key] = _number(key, text)
+        return NodeSpec('mher_ros', 'policy_node', 'policy_node', Role.MAIN, parameters)
+
+    def _windows(self) -> list[NodeSpec]:
+        if not self.rviz:
+            return []
+        # Not above: PyYAML comes with ROS, but not with Python.
+        from mher_ros.control.robot import load_robot
+
+        layout = share_folder() / 'config' / 'rviz' / 'deploy.rviz'
+        # Everything is in the base frame, so RViz needs no TF. The layout's own stands for one
+        # that is known only once the model is.
+        frame = load_robot(self.robot).base_frame
+        fixed = ('-f', frame) if frame else ()
+        return [
+            NodeSpec(
+                'rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', str(layout), *fixed)
+            )
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
+class DeploySim(Deployed):
+    """A simulated arm under the topics of the real one, and the policy that leads it."""
+
+    summary: ClassVar[str] = 'lead a simulated arm to goals with a learnt policy'
+
+    headless: bool = option(True, "false: show the arm in MuJoCo's own window")
+
+    def nodes(self) -> list[NodeSpec]:
+        simulation = NodeSpec(
+            'mher_ros',
+            'sim_node',
+            'sim_node',
+            Role.NEEDED,
+            parameters={
+                'robot': self.robot,
+                'stepping': 'realtime',
+                'viewer': not self.headless,
+            },
+        )
+        return [simulation, self._policy_node(), *self._windows()]
+
+
+@dataclasses.dataclass(frozen=True)
+class Deploy(Deployed):
+    """The policy that leads an arm whose driver is running already."""
+
+    summary: ClassVar[str] = 'lead a real arm to goals with a learnt policy'
+
+    robot: str = option('', f'arm, must be given: {SAID_OF_ROBOT}')
+    output: str = option('robot', SAID_OF_OUTPUT, choices=('robot', *OUTPUTS, 'none'))
+    autostart: bool = option(
+        True, 'false: wait until told to configure and activate, as `ros2 lifecycle` does'
+    )
+
+    def nodes(self) -> list[NodeSpec]:
+        if not self.robot:
+            folder = share_folder() / 'config' / 'robots'
+            names = ', '.join(sorted(path.stem for path in folder.glob('*.yaml')))
+            raise OptionError(
+                f'a real arm must be named (robot:=...): one of {names}, or the path of a YAML '
+                'file about it'
+            )
+        return [self._policy_node(autostart=self.autostart), *self._windows()]
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise OptionError(f'{key} takes a number, got {text!r}') from None
