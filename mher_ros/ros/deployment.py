@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 import time
 
 from geometry_msgs.msg import PointStamped
 from mher_ros.control.arm_model import ArmModel
+from mher_ros.control.fit import check_fit
 from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.control.reach import Command, Reach
 from mher_ros.control.robot import load_robot, OUTPUTS, ROBOT_DESCRIPTION, RobotConfig
@@ -101,6 +103,7 @@ class Deployment:
         path = find_policy(options.policy)
         self.policy = policy = load(path)
         interface = policy.interface
+        check_fit(interface)  # before the wait for the arm's model
         self.output = robot.output if options.output == 'robot' else options.output
         self.arm = arm = ArmModel(robot, _model_text(node, robot, stop))
         self.workspace = workspace = Workspace(
@@ -304,7 +307,10 @@ def _model_text(node: Node, robot: RobotConfig, stop: StopRequest) -> str | None
                 return str(deserialize_message(raw, String).data)
     finally:
         node.destroy_subscription(inbox.subscription)
+    reach = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')
     raise ArmError(
         f'no model of the arm came on {inbox.topic} within {MODEL_PATIENCE:g} s: is the arm, or '
-        f'robot_state_publisher, running? A robot file can name a file instead (model: PATH)'
+        f'robot_state_publisher, running? A robot file can name a file instead (model: PATH). '
+        f'Nodes are found in ROS domain {node.context.get_domain_id()} '
+        f'(ROS_AUTOMATIC_DISCOVERY_RANGE={reach}); other machines only with SUBNET'
     )

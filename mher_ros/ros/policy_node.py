@@ -38,6 +38,7 @@ class PolicyNode(LifecycleNode):
         self._asked_to_stop = stop
         self._deployment: Deployment | None = None
         self._problem: MherError | None = None
+        self._starting = False
         self._stop_reason: str | None = None
         # Whoever takes a deployment away waits until nobody is in the middle of a step.
         self._stepping = threading.Lock()
@@ -77,7 +78,8 @@ class PolicyNode(LifecycleNode):
             )
         except MherError as error:
             self._problem = error
-            if not isinstance(error, StopAsked):
+            # While it starts by itself, whoever started it is told why it ends.
+            if not self._starting and not isinstance(error, StopAsked):
                 self.get_logger().error(str(error))
             return TransitionCallbackReturn.FAILURE
         return super().on_configure(state)
@@ -107,9 +109,11 @@ class PolicyNode(LifecycleNode):
         return super().on_shutdown(state)
 
     def _start(self) -> None:
+        self._starting = True
         for step in (self.trigger_configure, self.trigger_activate):
             if step() is not TransitionCallbackReturn.SUCCESS:
                 raise self._problem or MherError('policy_node could not be started')
+        self._starting = False
 
     def _rest(self, reason: str) -> None:
         self._active.clear()
