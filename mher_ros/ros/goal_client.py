@@ -19,6 +19,8 @@ __all__ = ['GoalClient']
 
 AS_RVIZ = QoSProfile(depth=5)
 """How RViz publishes clicked points."""
+ANSWER = 2.0
+"""Time within which a goal is accepted, if it is at all [s]."""
 GLANCE = 0.05
 """Longest time without a look at the clock [s]."""
 
@@ -66,10 +68,17 @@ class GoalClient:
         self._goals.publish(message)
 
     def wait_until_reached(self, timeout: float) -> bool:
-        """Wait until the tool is at its goal; return whether it is in time [s]."""
-        deadline = time.monotonic() + timeout
-        while not self.is_reached and time.monotonic() < deadline:
-            self.spin(min(GLANCE, max(0.0, deadline - time.monotonic())))
+        """
+        Wait until the tool is at its goal; return whether it is in time [s].
+
+        A goal that is not accepted is not waited for.
+        """
+        begin = time.monotonic()
+        while not self.is_reached:
+            left = begin + (timeout if self.goal else min(timeout, ANSWER)) - time.monotonic()
+            if left <= 0.0:
+                break
+            self.spin(min(GLANCE, left))
         return self.is_reached
 
     def spin(self, seconds: float) -> None:
