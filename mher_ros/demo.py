@@ -1,4 +1,4 @@
-"""The demonstration: learn to reach, export, try the file, draw what happened."""
+"""The demonstration: learn to reach, deploy what was learnt, draw what happened."""
 
 from __future__ import annotations
 
@@ -8,66 +8,81 @@ from pathlib import Path
 import shutil
 from typing import Any
 
+from mher_ros.experiments.deployed_arm import reach_goals, trained_workspace, Trial
 from mher_ros.learning.run import POLICY, PROGRESS
 from mher_ros.options import OptionError
 from mher_ros.policy import load
-from mher_ros.policy.evaluation import (
-    evaluate_policy,
-    evaluation_lines,
-    EVALUATION_STREAM,
-    make_task,
-)
-from mher_ros.policy.film import film_policy
 from mher_ros.policy.run import OnnxPolicy
 from mher_ros.ros.bringup.processes import run_system
-from mher_ros.tasks.rendering import RenderingError
-from mher_ros.tasks.rollouts import episode_seed
+from mher_ros.simulation.joint_plant import JointPlant
+from mher_ros.tasks import task_class
+from mher_ros.tasks.rendering import RenderingError, SceneRenderer
+import mujoco
 import numpy as np
 
 __all__ = ['run_demo']
 
 MARK = '.mher_demo'
 """Empty file that marks the folder as a demonstration's own, which the next one may remove."""
-PATHS = 12
-"""Goals whose paths are drawn."""
-PATH_STEPS = 25
-"""Steps of a path that are drawn, one second: the arm is at its goal by then."""
+ROBOT = 'fetch'
+TESTED = 40
+"""Goals in an evaluation while it learns."""
+GOALS = 20
+"""Goals that the deployed arm is sent to."""
 
 
 def run_demo(folder: Path, seed: int = 0) -> int:
-    """Tell the story in ``folder``; returns 0 if the exported policy reaches its goals."""
+    """Tell the story in ``folder``; returns 0 if the deployed policy reaches its goals."""
     _clear(folder)
     print(
-        f'1/4  A simulated Fetch arm learns to reach, from nothing, with MHER (seed {seed}).\n'
+        f'1/3  A simulated Fetch arm learns to reach, from nothing, with MHER (seed {seed}).\n'
         '     The arm and the learner are two ROS nodes, which know each other by topics alone.\n'
-        '     They stop once 95 of 100 new goals are reached twice running.',
+        f'     They stop once 95 % of {TESTED} new goals are reached within 2 cm, twice running.',
         flush=True,
     )
-    values = {'task': 'fetch_reach', 'seed': seed, 'out': str(folder)}
+    values = {
+        'task': 'fetch_reach',
+        'preset': 'precise',
+        'seed': seed,
+        'out': str(folder),
+        'set': f'schedule.evaluation_goals={TESTED}',
+    }
     code = run_system('train_sim', values)
     if code != 0 or not (folder / POLICY).exists():
         print('there is no policy to show')
         return code or 1
-    rows = _rows(folder / PROGRESS)
-    print('2/4  The exported policy.onnx, loaded as an arm would, tries 100 goals it never saw.')
+    print(
+        '2/3  The exported policy.onnx leads another Fetch: one whose joints are driven as the\n'
+        f'     real ones are. It is sent to {GOALS} goals, as RViz would send it.',
+        flush=True,
+    )
     policy = load(folder / POLICY)
-    result = evaluate_policy(policy, episodes=100, seed=seed)
-    print('3/4  Drawing the learning curve and the ways to some goals.')
+    space = trained_workspace(policy.interface, ROBOT)
+    goals = np.random.default_rng(seed).uniform(space.low, space.high, (GOALS, 3))
+    threshold = task_class(policy.interface.task).default_options.threshold
+    trials = reach_goals(ROBOT, folder / POLICY, goals, threshold)
+    print('3/3  Drawing the learning curve, the ways of the tool, and the arm.')
+    rows = _rows(folder / PROGRESS)
     written = [folder / POLICY, folder / PROGRESS, folder / 'demo.png']
-    _draw(folder / 'demo.png', rows, policy, seed)
-    print('4/4  Filming the arm.')
+    _draw(folder / 'demo.png', rows, trials)
     try:
-        written.append(film_policy(policy, folder / 'reach.gif', goals=3, seed=seed))
+        written.append(_draw_arm(folder / 'arm.png', trials[-1], policy))
     except RenderingError as error:
-        print(f'     No film: {error}')
-    print()
+        print(f'     No picture of the arm: {error}')
+    print('\n'.join(_table(trials)))
     steps = int(rows[-1]['env_steps'])
     robot_time = steps * policy.interface.control_period
-    print(f'{"learnt in":<28} {steps} steps, {robot_time:.0f} s of robot time')
-    print('\n'.join(evaluation_lines(result)))
+    reached = sum(trial.error <= threshold for trial in trials)
+    middle = float(np.median([trial.error for trial in trials]))
+    print(f'\nlearnt in   {steps} steps, {robot_time:.0f} s of robot time')
+    print(
+        f'reached     {reached} of {GOALS} goals within {1000.0 * threshold:.0f} mm, '
+        f'median error {1000.0 * middle:.1f} mm'
+    )
     print('\nwritten:', *(f'  {os.path.relpath(path)}' for path in written), sep='\n')
-    if result['success_rate'] < 0.9:
-        print('the policy reaches fewer than 90 of 100 goals: this is not as it should be')
+    print(f'\nnext: mher up deploy_sim policy:={os.path.relpath(folder / POLICY)}')
+    if reached < 0.9 * GOALS:
+        print('the policy reaches fewer than 90 % of its goals: this is not as it should be')
         return 1
     return 0
 
@@ -90,7 +105,18 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _draw(path: Path, rows: list[dict[str, str]], policy: OnnxPolicy, seed: int) -> None:
+def _table(trials: list[Trial]) -> list[str]:
+    lines = ['', 'goal    x [m]   y [m]   z [m]   time [s]   error [mm]   motion [mm]']
+    for number, trial in enumerate(trials, 1):
+        x, y, z = trial.goal
+        lines.append(
+            f'{number:4d}  {x:7.3f} {y:7.3f} {z:7.3f} {trial.seconds:10.2f} '
+            f'{1000.0 * trial.error:12.1f} {1000.0 * trial.motion:13.2f}'
+        )
+    return lines
+
+
+def _draw(path: Path, rows: list[dict[str, str]], trials: list[Trial]) -> None:
     import matplotlib
 
     matplotlib.use('Agg')
@@ -100,13 +126,13 @@ def _draw(path: Path, rows: list[dict[str, str]], policy: OnnxPolicy, seed: int)
     curve = figure.add_subplot(1, 2, 1)
     steps = [float(row['env_steps']) for row in rows]
     curve.plot(steps, [100.0 * float(row['success_rate']) for row in rows], 'o-')
-    curve.set(xlabel='environment steps, warm-up counted', ylabel='goals reached of 100')
+    curve.set(xlabel='environment steps, warm-up counted', ylabel='goals reached [%]')
     curve.set(ylim=(0, 103), xlim=(0, None), title='Learning')
     curve.grid(alpha=0.3)
     space: Any = figure.add_subplot(1, 2, 2, projection='3d')
-    for way, goal in _ways(policy, seed):
-        (line,) = space.plot(*way.T, lw=1.5)
-        space.scatter(*goal, color=line.get_color(), marker='*', s=70)
+    for trial in trials:
+        (line,) = space.plot(*trial.way.T, lw=1.5)
+        space.scatter(*trial.goal, color=line.get_color(), marker='*', s=70)
     space.set(
         xlabel='x [m]', ylabel='y [m]', zlabel='z [m]', title='Ways of the tool to its goals'
     )
@@ -114,15 +140,15 @@ def _draw(path: Path, rows: list[dict[str, str]], policy: OnnxPolicy, seed: int)
     pyplot.close(figure)
 
 
-def _ways(policy: OnnxPolicy, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    task = make_task(policy)
-    ways = []
-    for index in range(PATHS):
-        observation, _ = task.reset(seed=episode_seed(seed, EVALUATION_STREAM, index))
-        way = [observation['achieved_goal']]
-        for _ in range(PATH_STEPS):
-            action = policy(observation['observation'], observation['desired_goal'])
-            observation, *_ = task.step(action)
-            way.append(observation['achieved_goal'])
-        ways.append((np.array(way), observation['desired_goal']))
-    return ways
+def _draw_arm(path: Path, trial: Trial, policy: OnnxPolicy) -> Path:
+    """Draw the arm as it was at the end of a trial."""
+    import imageio.v3 as iio
+
+    plant = JointPlant(policy.interface.task)
+    renderer = SceneRenderer(plant.model, plant.camera)
+    plant.data.qpos[:] = [trial.joints[name] for name in plant.command_names]
+    mujoco.mj_forward(plant.model, plant.data)
+    picture = renderer.draw(plant.data, trial.goal, policy.interface.success_threshold)
+    renderer.close()
+    iio.imwrite(path, picture)
+    return path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mher_ros.cli.argument_types import seed
 
-SUMMARY = 'train, export and evaluate a Fetch arm, with a picture'
+SUMMARY = 'train a Fetch arm over topics, deploy the policy, send goals, draw it all'
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

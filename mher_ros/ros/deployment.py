@@ -41,6 +41,8 @@ PATIENCE = 0.02
 """Longest time without a look at whether the arm must be stopped [s]."""
 SLACK = 0.5
 """A state this part of a tick too early is answered all the same: clocks are not alike."""
+MARKER = 1.1
+"""The goal marker over the goal's own ball: RViz's mouse picks what is outermost."""
 MODEL_PATIENCE = 30.0
 """Time to wait for the model of the arm [s]; whoever tells it may be starting."""
 
@@ -142,7 +144,12 @@ class Deployment:
             )
         middle = (workspace.low + workspace.high) / 2.0
         self._goals = GoalInput(
-            node, arm.base_frame, self._on_goal, self._tool, middle, self.reach.threshold
+            node,
+            arm.base_frame,
+            self._on_goal,
+            self._tool,
+            middle,
+            MARKER * self.reach.threshold,
         )
         self._view = DeployView(
             node,
