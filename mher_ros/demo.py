@@ -66,7 +66,7 @@ def run_demo(folder: Path, seed: int = 0) -> int:
     written = [folder / POLICY, folder / PROGRESS, folder / 'demo.png']
     _draw(folder / 'demo.png', rows, trials)
     try:
-        written.append(_draw_arm(folder / 'arm.png', trials[-1], policy))
+        written.append(_draw_arm(folder / 'arm.png', max(trials, key=_height), policy))
     except RenderingError as error:
         print(f'     No picture of the arm: {error}')
     print('\n'.join(_table(trials)))
@@ -138,6 +138,11 @@ def _draw(path: Path, rows: list[dict[str, str]], trials: list[Trial]) -> None:
     )
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
+
+
+def _height(trial: Trial) -> float:
+    """Return how high a goal is: one below the table's top would not be seen."""
+    return float(trial.goal[2])
 
 
 def _draw_arm(path: Path, trial: Trial, policy: OnnxPolicy) -> Path:
