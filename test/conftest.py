@@ -1,14 +1,24 @@
 """
-How hard properties are tried, and how MuJoCo draws.
+How hard properties are tried, where meshes are kept, and how MuJoCo draws.
 
-MuJoCo settles the latter when it is first imported, so this comes before any test.
+MuJoCo settles the last when it is first imported, so this comes before any test.
 """
 
 from hypothesis import settings
 from mher_ros.tasks.rendering import choose_backend
+import pytest
 
 choose_backend()
 
 settings.register_profile('test', max_examples=500, deadline=None)
 settings.register_profile('nightly', max_examples=10_000, deadline=None)
 settings.load_profile('test')
+
+
+@pytest.fixture(autouse=True, scope='session')
+def cache(tmp_path_factory):
+    """Return the folder in which meshes are kept, made once and out of the user's cache."""
+    folder = tmp_path_factory.mktemp('cache')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('XDG_CACHE_HOME', str(folder))
+        yield folder

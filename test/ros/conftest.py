@@ -31,30 +31,22 @@ def pytest_runtest_setup(item):
         pytest.skip(NEEDS_ROS)
 
 
-@pytest.fixture(scope='session')
-def meshes(tmp_path_factory):
-    """Keep meshes out of the user's cache, and make them once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('XDG_CACHE_HOME', str(tmp_path_factory.mktemp('cache')))
-        yield
-
-
 @pytest.fixture
-def world(meshes):
+def world():
     """Return a ROS domain of this test's own."""
     with open_world() as world:
         yield world
 
 
 @pytest.fixture(scope='module')
-def shared_world(meshes):
+def shared_world():
     """Return a ROS domain that the tests of a file share."""
     with open_world() as world:
         yield world
 
 
 @pytest.fixture(scope='module')
-def shared_worlds(meshes):
+def shared_worlds():
     """Return a function that opens one more of those."""
     with contextlib.ExitStack() as worlds:
         yield lambda: worlds.enter_context(open_world())

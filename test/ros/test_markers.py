@@ -56,10 +56,9 @@ while not done.wait(0.02):
 
 
 @pytest.fixture(autouse=True, scope='module')
-def cache(tmp_path_factory):
-    """Keep meshes out of the user's cache, here and in the sender."""
+def local():
+    """Keep messages on this machine, here and in the sender."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('XDG_CACHE_HOME', str(tmp_path_factory.mktemp('cache')))
         patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         yield
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Time within which anything awaited must happen [s]."""
 
 STOPPING = 10.0

@@ -33,12 +33,3 @@ def load(name):
 def shown(request):
     """Return (model, names of its robot's joints) of one of all models that are shown."""
     return load(request.param)
-
-
-@pytest.fixture(autouse=True, scope='session')
-def cache(tmp_path_factory):
-    """Keep meshes out of the user's cache."""
-    folder = tmp_path_factory.mktemp('cache')
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('XDG_CACHE_HOME', str(folder))
-        yield folder
