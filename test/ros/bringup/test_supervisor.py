@@ -4,7 +4,7 @@ import os
 import signal
 
 from mher_ros.errors import MherError
-from mher_ros.ros.bringup.supervisor import Process, supervise
+from mher_ros.ros.bringup.supervisor import Patience, Process, supervise
 from mher_ros.ros.bringup.system import Role
 import pytest
 from supervised import node, SAVING, script, STUBBORN
@@ -87,7 +87,7 @@ def test_a_command_that_cannot_be_started_stops_those_that_were(tmp_path, mark):
         Process('main', [str(tmp_path / 'missing')], Role.MAIN),
     ]
     with pytest.raises(MherError, match=r'cannot start .*missing: No such file'):
-        supervise(processes, mark.environment)
+        supervise(processes, mark.environment, patience=Patience(0.1, 0.1))
     mark.wait_until_none_is_left()
 
 
