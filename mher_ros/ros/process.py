@@ -78,6 +78,11 @@ def run_process(name: str, arguments: Sequence[str]) -> int:
         where = f' ({error.filename})' if error.filename else ''
         print(f'{name}: {error.strerror or error}{where}', file=sys.stderr, flush=True)
         return FAILED
+    finally:
+        # What is left is the end of Python, which takes handlers away: Ctrl-C pressed twice would
+        # kill a node that has ended well, and look like a failure.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _run(name: str, arguments: Sequence[str], stop: StopRequest) -> None:
