@@ -13,7 +13,7 @@ from mher_ros.control.fit import check_fit
 from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.control.reach import Command, Reach
 from mher_ros.control.robot import load_robot, OUTPUTS, ROBOT_DESCRIPTION, RobotConfig
-from mher_ros.control.safety import SafetyOptions
+from mher_ros.control.safety import SafetyOptions, Status
 from mher_ros.control.workspace import Workspace
 from mher_ros.errors import ArmError, StopAsked
 from mher_ros.options import option
@@ -45,6 +45,7 @@ MARKER = 1.1
 """The goal marker over the goal's own ball: RViz's mouse picks what is outermost."""
 MODEL_PATIENCE = 30.0
 """Time to wait for the model of the arm [s]; whoever tells it may be starting."""
+DRY_RUN = 'no command leaves for the arm (output: none): markers show what would'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,6 +242,12 @@ class Deployment:
                 'listeners': '' if self._commands is None else str(self._commands.listeners),
             }
 
+    def sentence(self, status: Status, reason: str) -> str:
+        """Return what people are told of a status of the guard."""
+        if status is Status.RUNNING and self._commands is None:
+            return DRY_RUN
+        return status.value if reason == status.value else f'{status.value}: {reason}'
+
     def close(self) -> None:
         """Leave topics and services."""
         self._goals.close()
@@ -287,11 +294,7 @@ class Deployment:
 
     def _tell_changes(self) -> None:
         while (change := self.reach.guard.take_change()) is not None:
-            text = (
-                change.new.value
-                if change.reason == change.new.value
-                else (f'{change.new.value}: {change.reason}')
-            )
+            text = self.sentence(change.new, change.reason)
             if change.new.is_trouble:
                 self._logger.warning(text)
             else:

@@ -161,9 +161,7 @@ class PolicyNode(LifecycleNode):
         guard = deployment.reach.guard
         if not self._active.is_set() and guard.status is not Status.STOPPED:
             return True, 'not active', {}
-        text = guard.status.value
-        if guard.reason != text:
-            text = f'{text}: {guard.reason}'
+        text = deployment.sentence(guard.status, guard.reason)
         return not guard.status.is_trouble, text, deployment.figures()
 
 
