@@ -67,6 +67,10 @@ class ArmModel:
             positions, velocities = positions[self.order], velocities[self.order]
         return self._kinematics.position_and_velocity(positions, velocities)
 
+    def tool_position(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return position (3,) [m] for ``state_names`` (n,)."""
+        return self._kinematics.position(positions if self._is_in_order else positions[self.order])
+
     def tool_pose(self, positions: ArrayLike) -> Pose:
         """Return position (3,) [m] and orientation (4,) (w, x, y, z) for ``state_names`` (n,)."""
         return self._kinematics.pose(np.asarray(positions, np.float64)[self.order])

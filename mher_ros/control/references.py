@@ -80,7 +80,6 @@ class JointReference(Reference):
         self._arm, self._tied = arm, tied
         self._motion = JointMotion(arm)
         self._count = len(arm.joint_names)
-        self._still = np.zeros(len(arm.state_names))
         self._point = ToolReference(arm, tied)
 
     def begin(self, positions: Vector, velocities: Vector) -> None:
@@ -107,7 +106,7 @@ class JointReference(Reference):
             self.tool_position = self._tool(positions)
 
     def _tool(self, positions: Vector) -> Vector:
-        return self._arm.tool(self._with_others(positions), self._still)[0]
+        return self._arm.tool_position(self._with_others(positions))
 
     def _with_others(self, positions: Vector) -> Vector:
         """Return the reference's joints, with those that are not commanded as they are (n,)."""
