@@ -90,7 +90,7 @@ class JointMotion:
             part = task.compute_qp_objective(self._configuration)
             hessian += part.H
             gradient += part.c
-        most = self._limit.compute_qp_inequalities(self._configuration, dt).h
+        most = self._limit.greatest(self._configuration, dt)
         count = len(gradient)
         solution, _, code, _ = daqp.solve(
             hessian, gradient, self._no_rows, most[:count], -most[count:], primal_tol=TOLERANCE
@@ -186,13 +186,16 @@ class _JointLimit(mink.Limit):
     def compute_qp_inequalities(
         self, configuration: mink.Configuration, dt: float
     ) -> mink.Constraint:
-        """Return the greatest displacements up and down (2 nv,)."""
+        """Return the greatest displacements, as rows for any solver."""
+        return mink.Constraint(self._rows, self.greatest(configuration, dt))
+
+    def greatest(self, configuration: mink.Configuration, dt: float) -> Vector:
+        """Return the greatest displacements up and down (2 nv,) [rad or m]."""
         positions = configuration.data.qpos
         most = self._bounds - np.concatenate((positions, -positions))
         most *= min(1.0, BRAKING * dt)
         np.minimum(most, dt * self._speeds, out=most)
-        np.maximum(most, 0.0, out=most)
-        return mink.Constraint(self._rows, most)
+        return np.maximum(most, 0.0, out=most)
 
 
 def _check(
