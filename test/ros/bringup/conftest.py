@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 import select
 import signal
+import sys
 
 import pytest
 from supervised import Supervised
@@ -54,6 +55,17 @@ def mark(tmp_path):
     for number in mark.processes():
         with contextlib.suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
+
+
+@pytest.fixture
+def up(world, mark):
+    """Return a function that starts a system as a person does, with the real nodes."""
+
+    def start(*arguments, folder='.'):
+        command = [sys.executable, '-m', 'mher_ros', 'up', *arguments]
+        return world.start('env', '-C', folder, f'{mark.NAME}={mark.value}', *command)
+
+    return start
 
 
 @pytest.fixture

@@ -56,13 +56,14 @@ OF_EVERY_NODE = {'use_sim_time', 'start_type_description_service'}
 
 @pytest.fixture
 def launched(tmp_path, monkeypatch):
-    """Return a function that launches train_sim with stand-ins for the nodes of mher_ros."""
+    """Return a function that launches a system with stand-ins for the nodes of mher_ros."""
     prefix = tmp_path / 'prefix'
     index = prefix / 'share' / 'ament_index' / 'resource_index' / 'packages'
     index.mkdir(parents=True)
     for package, name, text in (
         ('mher_ros', 'sim_node', f'#!{sys.executable}\n{NODE}'),
         ('mher_ros', 'train_node', f'#!{sys.executable}\n{NODE}'),
+        ('mher_ros', 'policy_node', f'#!{sys.executable}\n{NODE}'),
         ('rviz2', 'rviz2', '#!/bin/sh\necho "$@"\n'),
     ):
         (index / package).touch()
@@ -79,8 +80,8 @@ def launched(tmp_path, monkeypatch):
     monkeypatch.setenv('GATE', str(gate))
     running = []
 
-    def launch(arguments=None, **environment):
-        path = str(LAUNCH_FILES / 'train_sim.launch.py')
+    def launch(arguments=None, system='train_sim', **environment):
+        path = str(LAUNCH_FILES / f'{system}.launch.py')
         launched = Launched([path, arguments or {}], environment, gate)
         running.append(launched.process)
         return launched
@@ -144,10 +145,19 @@ def test_a_launch_file_declares_exactly_the_described_arguments(name):
 
 
 @pytest.mark.ros
-def test_nodes_carry_the_described_parameters(launched):
-    given = {'task': 'sawyer_reach', 'seed': '3', 'out': 'runs/7', 'headless': 'false'}
-    run = launched(given)
-    described = make_system('train_sim', given).nodes()
+@pytest.mark.parametrize(
+    ('system', 'given'),
+    [
+        (
+            'train_sim',
+            {'task': 'sawyer_reach', 'seed': '3', 'out': 'runs/7', 'headless': 'false'},
+        ),
+        ('deploy_sim', {'robot': 'panda', 'policy': '7', 'set': 'safety.leash=1 command_rate=50'}),
+    ],
+)
+def test_nodes_carry_the_described_parameters(launched, system, given):
+    run = launched(given, system)
+    described = make_system(system, given).nodes()
     assert run.wait_until_up() == {node.name: node.parameters for node in described}
 
 
@@ -203,6 +213,19 @@ def test_values_that_make_no_sense_are_refused_before_anything_starts(launched):
     assert code == 1
     assert "seed takes a whole number, got 'one'" in out
     assert 'process started' not in out
+
+
+@pytest.mark.parametrize(('given', 'reach'), [(None, 'LOCALHOST'), ('SUBNET', None)])
+def test_nodes_stay_on_this_machine_unless_told_otherwise(monkeypatch, given, reach):
+    from mher_ros.ros.bringup.launch_files import launch_node
+
+    key = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+    monkeypatch.delenv(key, raising=False)
+    if given:
+        monkeypatch.setenv(key, given)
+    (node,) = make_system('deploy', {'robot': 'ur5e'}).nodes()
+    added = {name[0].text: value[0].text for name, value in launch_node(node).additional_env or ()}
+    assert added.get(key) == reach
 
 
 def test_a_learner_has_time_to_save_its_work():

@@ -89,17 +89,6 @@ def test_defaults_are_those_of_the_nodes():
     assert override(SimOptions(), given['sim_node']) == SimOptions(stepping='lockstep')
 
 
-@pytest.fixture
-def up(world, mark):
-    """Return a function that starts a system as a person does, with the real nodes."""
-
-    def start(*arguments):
-        command = [sys.executable, '-m', 'mher_ros', 'up', *arguments]
-        return world.start('env', f'{mark.NAME}={mark.value}', *command)
-
-    return start
-
-
 @pytest.mark.ros
 @pytest.mark.slow
 def test_training_that_was_interrupted_goes_on_to_its_end(up, tmp_path, mark):

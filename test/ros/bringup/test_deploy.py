@@ -1,0 +1,262 @@
+"""Policies deployed: the descriptions, and the real nodes, which take goals as RViz sends them."""
+
+from pathlib import Path
+import signal
+
+import mher_ros
+from mher_ros.options import OptionError, override
+from mher_ros.ros.bringup.processes import run_system
+from mher_ros.ros.bringup.system import argument_rows, Role
+from mher_ros.ros.bringup.systems import make_system
+import numpy as np
+from proportional_policy import write_proportional_policy
+import pytest
+import yaml
+
+ROOT = Path(mher_ros.__file__).parent.parent
+ROBOTS = ROOT / 'config' / 'robots'
+NEAR = 0.02
+"""Distance from the goal at which the tool has come to it [m]."""
+PATIENT = 'set:=safety.state_timeout=2 safety.resume_within=20'
+"""For a machine that may be busy with other tests."""
+
+
+@pytest.fixture
+def nodes():
+    """Return a function that gives the nodes of a system by name."""
+
+    def find(system, **values):
+        return {node.name: node for node in make_system(system, values).nodes()}
+
+    return find
+
+
+@pytest.fixture(scope='session')
+def policy(tmp_path_factory):
+    """Return a policy file that leads Fetch."""
+    return write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
+
+
+# The descriptions
+
+
+def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes):
+    found = nodes('deploy_sim', robot='panda', policy='runs/a', speed='0.1', headless='false')
+    assert {name: node.role for name, node in found.items()} == {
+        'sim_node': Role.NEEDED,
+        'policy_node': Role.MAIN,
+    }
+    assert found['sim_node'].parameters == {
+        'robot': 'panda',
+        'stepping': 'realtime',
+        'viewer': True,
+    }
+    assert found['policy_node'].parameters == {
+        'robot': 'panda',
+        'policy': 'runs/a',
+        'output': 'robot',
+        'outside': 'reject',
+        'speed': 0.1,
+    }
+
+
+def test_for_a_real_arm_nothing_but_the_policy_is_started(nodes):
+    found = nodes('deploy', robot='ur5e', output='twist', outside='project', autostart='false')
+    assert {name: node.role for name, node in found.items()} == {'policy_node': Role.MAIN}
+    assert found['policy_node'].parameters == {
+        'robot': 'ur5e',
+        'policy': '',
+        'output': 'twist',
+        'outside': 'project',
+        'speed': 0.0,
+        'autostart': False,
+    }
+
+
+def test_other_parameters_are_handed_on(nodes):
+    found = nodes('deploy_sim', set='safety.leash=0.1  command_rate=50')
+    parameters = found['policy_node'].parameters
+    assert (parameters['safety.leash'], parameters['command_rate']) == (0.1, 50.0)
+
+
+@pytest.mark.parametrize('path', sorted(ROBOTS.glob('*.yaml')), ids=lambda path: path.stem)
+@pytest.mark.parametrize('system', ['deploy', 'deploy_sim'])
+def test_rviz_opens_with_the_layout_for_goals_in_the_base_frame(nodes, system, path):
+    rviz = nodes(system, robot=path.stem, rviz='true')['rviz']
+    assert (rviz.package, rviz.executable, rviz.role) == ('rviz2', 'rviz2', Role.OPTIONAL)
+    layout = ROOT / 'config' / 'rviz' / 'deploy.rviz'
+    frame = yaml.safe_load(path.read_text())['base_frame']
+    assert rviz.arguments == ('-d', str(layout), '-f', frame)
+
+
+def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(nodes, tmp_path):
+    content = yaml.safe_load((ROBOTS / 'panda.yaml').read_text())
+    del content['base_frame']
+    path = tmp_path / 'arm.yaml'
+    path.write_text(yaml.safe_dump(content))
+    assert len(nodes('deploy', robot=str(path), rviz='true')['rviz'].arguments) == 2
+
+
+@pytest.mark.parametrize(
+    ('system', 'values', 'sentence'),
+    [
+        (
+            'deploy',
+            {},
+            'a real arm must be named (robot:=...): one of fetch, panda, sawyer, ur5e, or the '
+            'path of a YAML file about it',
+        ),
+        (
+            'deploy_sim',
+            {'output': 'twist'},
+            "output takes one of robot, joint_trajectory, joint_position, none; got 'twist'",
+        ),
+        ('deploy_sim', {'speed': '3'}, 'speed must be at least 0.0 and at most 2.0, got 3.0'),
+        ('deploy_sim', {'set': 'leash'}, "set takes key=value, got 'leash'"),
+        ('deploy_sim', {'set': 'leash=far'}, "leash takes a number, got 'far'"),
+        ('deploy_sim', {'set': 'speed=0.1'}, 'speed is an argument of its own: speed:=0.1'),
+        (
+            'deploy_sim',
+            {'robot': 'r2d2', 'rviz': True},
+            'robot takes one of fetch, panda, sawyer, ur5e, or a path that ends in .yaml; got '
+            "'r2d2'",
+        ),
+    ],
+)
+def test_values_that_make_no_sense_are_refused_before_anything_starts(system, values, sentence):
+    with pytest.raises(OptionError) as caught:
+        run_system(system, values)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.ros
+def test_choices_and_defaults_are_those_of_the_nodes():
+    from mher_ros.ros.deployment import PolicyOptions
+    from mher_ros.ros.sim_node import SimOptions
+
+    (chosen,) = (
+        row for row in argument_rows(make_system('deploy', {})) if row['name'] == 'output'
+    )
+    choices = PolicyOptions.__dataclass_fields__['output'].metadata['choices']
+    assert chosen['choices'] == choices
+    given = {node.executable: node.parameters for node in make_system('deploy_sim', {}).nodes()}
+    assert override(PolicyOptions(), given['policy_node']) == PolicyOptions()
+    assert override(SimOptions(), given['sim_node']) == SimOptions(robot='fetch')
+    (node,) = make_system('deploy', {'robot': 'ur5e'}).nodes()
+    assert override(PolicyOptions(), node.parameters) == PolicyOptions(robot='ur5e')
+
+
+# The real nodes
+
+
+class Rviz:
+    """What RViz does when a person sets goals, and where the simulator says that the tool is."""
+
+    def __init__(self, peer, frame='world'):
+        from geometry_msgs.msg import PointStamped, PoseStamped
+        from rclpy.qos import QoSProfile
+        from visualization_msgs.msg import InteractiveMarkerFeedback
+
+        self._frame = frame
+        self._points = peer.talk(PointStamped, 'clicked_point', QoSProfile(depth=5))
+        self._poses = peer.talk(PoseStamped, 'goal_pose', QoSProfile(depth=5))
+        self._mouse = peer.talk(
+            InteractiveMarkerFeedback, 'goal_marker/feedback', QoSProfile(depth=100)
+        )
+        self._tool = peer.listen(PoseStamped, 'tool_pose')
+        self._now = lambda: peer.node.get_clock().now().to_msg()
+
+    def publish_point(self, *point):
+        message = self._points.msg_type()
+        message.header.frame_id, message.header.stamp = self._frame, self._now()
+        message.point.x, message.point.y, message.point.z = point
+        self._points.publish(message)
+
+    def goal_pose_2d(self, x, y):
+        message = self._poses.msg_type()
+        message.header.frame_id, message.header.stamp = self._frame, self._now()
+        message.pose.position.x, message.pose.position.y = x, y
+        message.pose.orientation.z, message.pose.orientation.w = 0.6, 0.8
+        self._poses.publish(message)
+
+    def drag_marker(self, *point):
+        for event in ('MOUSE_DOWN', 'POSE_UPDATE', 'MOUSE_UP'):
+            message = self._mouse.msg_type()
+            message.header.frame_id = self._frame
+            message.client_id, message.marker_name = 'rviz', 'goal'
+            message.control_name = 'move'
+            message.event_type = getattr(self._mouse.msg_type, event)
+            message.pose.position.x, message.pose.position.y, message.pose.position.z = point
+            self._mouse.publish(message)
+
+    def wait_until_near(self, *point):
+        def is_near(message):
+            place = message.pose.position
+            return np.linalg.norm(np.array([place.x, place.y, place.z]) - point) < NEAR
+
+        self._tool.wait_for(is_near, patience=60.0)
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_a_simulated_arm_goes_where_rviz_sends_it(up, world, policy, mark):
+    run = up('deploy_sim', f'policy:={policy}', PATIENT)
+    run.wait_for(r'\[policy_node\] active: waiting for goals')
+    rviz = Rviz(world.peer())
+    rviz.publish_point(1.25, 0.65, 0.6)
+    rviz.wait_until_near(1.25, 0.65, 0.6)
+    rviz.goal_pose_2d(1.42, 0.85)
+    rviz.wait_until_near(1.42, 0.85, 0.6)
+    rviz.drag_marker(1.3, 0.75, 0.5)
+    rviz.wait_until_near(1.3, 0.75, 0.5)
+    rviz.publish_point(1.45, 0.65, 0.65)
+    run.wait_for(r'goal from clicked_point: \(1.450, 0.650, 0.650\) m')
+    run.signal(signal.SIGINT)  # on its way
+    assert run.end() == 0
+    mark.wait_until_none_is_left()
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_a_dry_run_shows_the_motion_and_commands_nothing(up, world, policy, mark):
+    from visualization_msgs.msg import Marker, MarkerArray
+
+    world.node('sim_node', robot='fetch').wait_for('fetch: .* joints, commanded by')
+    run = up('deploy', 'robot:=fetch', f'policy:={policy}', 'output:=none', PATIENT)
+    run.wait_for('joint_states -> nothing but markers')
+    run.wait_for('active: waiting for goals')
+    peer = world.peer()
+    rviz = Rviz(peer)
+    shown = peer.listen(MarkerArray, 'policy_node/markers')
+    rviz.publish_point(1.25, 0.65, 0.6)
+    run.wait_for('no command leaves for the arm')
+    shown.wait_for(
+        lambda message: (
+            ('motion', Marker.ADD) in [(part.ns, part.action) for part in message.markers]
+        )
+    )
+    topic = '/joint_trajectory'
+    assert peer.node.count_subscribers(topic) == 1
+    assert peer.node.count_publishers(topic) == 0
+    run.signal(signal.SIGINT)
+    assert run.end() == 0
+    mark.wait_until_none_is_left()
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('system', [('deploy_sim',), ('deploy', 'robot:=ur5e')])
+def test_a_policy_that_does_not_fit_ends_all_in_a_sentence(up, tmp_path, mark, system):
+    policy = write_proportional_policy(tmp_path / 'policy.onnx', 'point2d_large')
+    run = up(*system, f'policy:={policy}')
+    run.wait_for('a policy for point2d_large cannot lead a tool: expected actions that mean')
+    assert run.end() == 1
+    assert sum('cannot lead a tool' in line for line in run.lines) == 1
+    mark.wait_until_none_is_left()
+
+
+@pytest.mark.ros
+def test_where_there_is_no_policy_all_ends_in_a_sentence(up, tmp_path, mark):
+    run = up('deploy_sim', folder=tmp_path)
+    run.wait_for(f'no policy was named, and there is none below {tmp_path / "runs"}')
+    assert run.end() == 1
+    mark.wait_until_none_is_left()
