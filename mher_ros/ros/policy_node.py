@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from typing import Any
 
 from mher_ros.control.safety import Status
@@ -37,7 +38,7 @@ class PolicyNode(LifecycleNode):
         self.options = declare(self, PolicyOptions())
         self._asked_to_stop = stop
         self._deployment: Deployment | None = None
-        self._problem: MherError | None = None
+        self._problem: Exception | None = None
         self._starting = False
         self._stop_reason: str | None = None
         # Whoever takes a deployment away waits until nobody is in the middle of a step.
@@ -82,6 +83,10 @@ class PolicyNode(LifecycleNode):
             if not self._starting and not isinstance(error, StopAsked):
                 self.get_logger().error(str(error))
             return TransitionCallbackReturn.FAILURE
+        except Exception as error:  # rclpy would not say a word
+            self._problem = error
+            self.get_logger().error(''.join(traceback.format_exception(error)))
+            return TransitionCallbackReturn.ERROR
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
