@@ -40,6 +40,7 @@ In training a tool is led towards a place 50 mm away and gets 30 to 33 mm near t
 """
 BRAKING = 0.8
 """Share of the acceleration that is counted on to come to rest at the goal."""
+NOTHING: Vector = np.empty(0)
 EARLY = 0.5
 """A policy's step is due by the state nearest to its time: up to half a tick early."""
 
@@ -66,9 +67,9 @@ class Reach:
     """
     Leads one arm to one goal after the other.
 
-    Hand it every joint state and call ``tick``: it returns what to tell the arm, or nothing. When
-    there is a reason not to move, it returns one stop and then nothing. When that is over, it
-    starts from where the arm is.
+    Hand it every joint state and call ``tick``: it returns what to tell the arm, or nothing. Then
+    call ``think``. When there is a reason not to move, it returns one stop and then nothing. When
+    that is over, it starts from where the arm is.
 
     Times ``now`` are those of a monotonic clock [s].
     """
@@ -113,8 +114,9 @@ class Reach:
         self._moving = False
         self._last = self._due = 0.0
         self._goal: Vector | None = None
-        self.tool: Vector | None = None
-        """Where it is (3,) [m]; None until the first state."""
+        self._positions = NOTHING
+        self._tool: Vector | None = None
+        self._has_thought = False
         self.late = 0
         """Steps of the policy that came more than a control period late."""
 
@@ -124,12 +126,17 @@ class Reach:
         return self._goal if self.guard.has_goal else None
 
     @property
+    def tool(self) -> Vector | None:
+        """Where the tool is (3,) [m] in the base frame; None until the first state."""
+        if self._tool is None and self._positions.size:
+            self._tool = self._arm.tool_position(self._positions)
+        return self._tool
+
+    @property
     def distance(self) -> float:
         """How far the tool is from its goal [m]; NaN without a goal or a state."""
-        goal = self.goal
-        if goal is None or self.tool is None:
-            return math.nan
-        return _length(self.tool - goal)
+        goal, tool = self.goal, self.tool
+        return math.nan if goal is None or tool is None else _length(tool - goal)
 
     @property
     def reached(self) -> bool:
@@ -151,8 +158,7 @@ class Reach:
     def take_state(self, now: float, stamp: int, positions: Vector, velocities: Vector) -> None:
         """Take a joint state (n,), stamped ``stamp`` [ns]."""
         if self.guard.take_state(now, stamp, positions, velocities):
-            self._positions, self._velocities = positions, velocities
-            self.tool, _ = self._arm.tool(positions, velocities)
+            self._positions, self._velocities, self._tool = positions, velocities, None
 
     def take_bad_state(self, now: float, reason: str) -> None:
         """Take note of a joint state that cannot be read."""
@@ -161,7 +167,7 @@ class Reach:
     def restart(self) -> None:
         """Forget states and goal, but never a stop."""
         self.guard.restart()
-        self._moving, self.tool = False, None
+        self._moving, self._positions, self._tool = False, NOTHING, None
 
     def halt(self, reason: str) -> Command | None:
         """Drop the goal and return a stop, if the arm is moving."""
@@ -173,42 +179,73 @@ class Reach:
         return None if self.guard.judge(now) is Status.RUNNING else self._rest()
 
     def tick(self, now: float) -> Command | None:
-        """Return what the arm is to be told in answer to the latest state, if anything."""
+        """
+        Return what the arm is to be told in answer to the latest state, if anything.
+
+        Only what depends on that state and on the time is worked out here; call ``think`` when
+        the command is on its way.
+        """
         if self.guard.judge(now) is not Status.RUNNING:
             return self._rest()
-        assert self.tool is not None and self.goal is not None
         if not self._moving:
             self._begin(now)
-        dt = min(now - self._last, self.limits.longest_tick)
-        self._last = now
-        try:
-            if now >= self._due - EARLY * self._tick:
-                self._decide(now)
-            self._lead(dt)
-        except (MotionError, ValueError) as error:  # of the joints' motion, or of the policy
-            self.guard.fail(str(error))
-            return self._rest()
-        if self._follows:
-            self.guard.follow(
-                now, float(np.linalg.norm(self._reference.tool_position - self.tool))
-            )
+        if now <= self._last:
+            return None  # No time has passed: what was told last still counts.
+        if not self._has_thought:
+            self.think(now)
             if self.guard.status is not Status.RUNNING:
                 return self._rest()
-        return self._command(self._limiter.velocity)
+        self._has_thought = False
+        dt = min(now - self._last, self.limits.longest_tick)
+        self._last = now
+        reference = self._reference
+        velocity = self._limiter.next(reference.tool_position, self._wanted, dt)
+        try:
+            reference.advance(velocity, dt, self._seen, self._positions)
+        except MotionError as error:
+            self.guard.fail(str(error))
+            return self._rest()
+        return self._command(velocity)
+
+    def think(self, now: float) -> None:
+        """Work out where to go next; nobody need wait for it."""
+        tool = self.tool
+        self._has_thought = True
+        if tool is None or not self._moving or self.guard.judge(now) is not Status.RUNNING:
+            return
+        self._seen = tool
+        if self._follows:
+            self.guard.follow(now, _length(self._reference.tool_position - tool))
+            if self.guard.status is not Status.RUNNING:
+                return
+        if now >= self._due - EARLY * self._tick:
+            try:
+                self._decide(now)
+            except ValueError as error:  # the policy's
+                self.guard.fail(str(error))
+                return
+        self._wanted = self._within_reason(self._decided)
 
     def _begin(self, now: float) -> None:
-        self._reference.begin(self._positions, self._velocities)
+        self._start_over()
         self._limiter.reset()
         self._moving = True
         self._last, self._due = now - self._tick, now
+        self._has_thought = False
 
     def _rest(self) -> Command | None:
         if not self._moving:
             return None
         self._moving = False
         self._limiter.reset()
-        self._reference.begin(self._positions, self._velocities)
+        self._start_over()
         return self._command(np.zeros(3), is_stop=True)
+
+    def _start_over(self) -> None:
+        """Put the reference where the arm is, or can stop; no told velocity takes it far away."""
+        _, velocity = self._arm.tool(self._positions, self._velocities)
+        share = self.limits.speed / max(self.limits.speed, _length(velocity))
+        self._reference.begin(self._positions, self._velocities * share)
 
     def _decide(self, now: float) -> None:
         """Ask the policy where to."""
@@ -224,24 +261,18 @@ class Reach:
         action = self._policy(observation, to_policy(self.goal))  # type: ignore[arg-type]
         wanted = action[:3] * self._axes
         if not math.isfinite(wanted.sum()):
-            raise MotionError(f'the policy says {action.tolist()}: finite numbers are expected')
-        self._wanted = self.workspace.velocity_to_arm(wanted)
+            raise ValueError(f'the policy says {action.tolist()}: finite numbers are expected')
+        self._decided = self.workspace.velocity_to_arm(wanted)
 
-    def _lead(self, dt: float) -> None:
-        """Lead the reference on, no faster than allowed."""
-        reference, goal, tool = self._reference, self.goal, self.tool
-        assert goal is not None and tool is not None
-        point = reference.tool_position
-        wanted = self._wanted
-        room = _length(goal - point)
+    def _within_reason(self, wanted: Vector) -> Vector:
+        """Return a velocity that the point can be stopped from at the goal, and on its leash."""
+        goal, point = self.goal, self._reference.tool_position
+        assert goal is not None
         speed = _length(wanted)
-        most = math.sqrt(2.0 * BRAKING * self.limits.acceleration * room)
+        most = math.sqrt(2.0 * BRAKING * self.limits.acceleration * _length(goal - point))
         if speed > most:
             wanted = wanted * (most / speed)
-        if self._follows:
-            wanted = self._on_leash(wanted, point - tool)
-        velocity = self._limiter.next(point, wanted, dt)
-        reference.advance(velocity, dt, tool, self._positions)
+        return self._on_leash(wanted, point - self._seen) if self._follows else wanted
 
     def _on_leash(self, wanted: Vector, ahead: Vector) -> Vector:
         """Return a velocity with which the point keeps within two leashes of the tool."""

@@ -85,7 +85,8 @@ class JointReference(Reference):
     def begin(self, positions: Vector, velocities: Vector) -> None:
         """Put the joints where they are, or where they can stop soonest, within their limits."""
         count, arm = self._count, self._arm
-        ahead = positions[:count] + LEAD * velocities[:count]
+        fastest = arm.velocity_limits
+        ahead = positions[:count] + LEAD * np.clip(velocities[:count], -fastest, fastest)
         self.joint_positions = np.clip(ahead, arm.lower, arm.upper)
         self.joint_velocities = np.zeros(count)
         self._point.begin(positions, velocities)

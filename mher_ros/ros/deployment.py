@@ -219,6 +219,7 @@ class Deployment:
                 self._send(command)
                 if command is not None:
                     self.latency.note(self._states.received)
+                self.reach.think(now)
             self._tell_changes()
 
     def motion(self) -> Motion:
