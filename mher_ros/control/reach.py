@@ -41,6 +41,8 @@ In training a tool is led towards a place 50 mm away and gets 30 to 33 mm near t
 BRAKING = 0.8
 """Share of the acceleration that is counted on to come to rest at the goal."""
 NOTHING: Vector = np.empty(0)
+JUMPS = (Status.JOINTS_JUMPED, Status.CLOCK_JUMPED)
+"""When the state before is believed rather than the latest."""
 EARLY = 0.5
 """A policy's step is due by the state nearest to its time: up to half a tick early."""
 
@@ -158,6 +160,8 @@ class Reach:
     def take_state(self, now: float, stamp: int, positions: Vector, velocities: Vector) -> None:
         """Take a joint state (n,), stamped ``stamp`` [ns]."""
         if self.guard.take_state(now, stamp, positions, velocities):
+            if self._moving and self.guard.status in JUMPS:
+                return  # One wrong reading must not be where the arm is told to stop.
             self._positions, self._velocities, self._tool = positions, velocities, None
 
     def take_bad_state(self, now: float, reason: str) -> None:
