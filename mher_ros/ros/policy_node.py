@@ -57,6 +57,8 @@ class PolicyNode(LifecycleNode):
         try:
             if self.options.autostart:
                 self._start()
+            else:
+                self.get_logger().info('waiting to be configured and activated')
             while not self._asked_to_stop():
                 if not self._active.wait(IDLE):
                     continue

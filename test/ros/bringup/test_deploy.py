@@ -255,6 +255,15 @@ def test_a_policy_that_does_not_fit_ends_all_in_a_sentence(up, tmp_path, mark, s
 
 
 @pytest.mark.ros
+def test_a_policy_that_is_not_to_start_by_itself_waits_to_be_told(up, mark):
+    run = up('deploy', 'robot:=fetch', 'policy:=/nowhere', 'autostart:=false')
+    run.wait_for(r'\[policy_node\] waiting to be configured and activated')
+    run.signal(signal.SIGINT)
+    assert run.end() == 0
+    mark.wait_until_none_is_left()
+
+
+@pytest.mark.ros
 def test_where_there_is_no_policy_all_ends_in_a_sentence(up, tmp_path, mark):
     run = up('deploy_sim', folder=tmp_path)
     run.wait_for(f'no policy was named, and there is none below {tmp_path / "runs"}')
