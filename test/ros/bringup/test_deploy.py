@@ -2,6 +2,8 @@
 
 from pathlib import Path
 import signal
+import subprocess
+import sys
 
 import mher_ros
 from mher_ros.options import OptionError, override
@@ -87,6 +89,18 @@ def test_rviz_opens_with_the_layout_for_goals_in_the_base_frame(nodes, system, p
     layout = ROOT / 'config' / 'rviz' / 'deploy.rviz'
     frame = yaml.safe_load(path.read_text())['base_frame']
     assert rviz.arguments == ('-d', str(layout), '-f', frame)
+
+
+def test_the_base_frame_is_found_where_there_is_ros_but_not_what_nodes_need():
+    code = (
+        'import sys\n'
+        "for name in ('numpy', 'mujoco', 'onnxruntime', 'torch'): sys.modules[name] = None\n"
+        'from mher_ros.ros.bringup.systems import make_system\n'
+        "nodes = make_system('deploy', {'robot': 'panda', 'rviz': True}).nodes()\n"
+        'print(nodes[-1].arguments[-1])\n'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.stdout == 'panda_link0\n', done.stderr
 
 
 def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(nodes, tmp_path):
