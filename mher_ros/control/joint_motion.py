@@ -20,11 +20,11 @@ Vector = NDArray[np.float64]
 ORIENTATION_COST = 0.1
 """Weight of a rad of error in orientation against a metre of error in position."""
 ORIENTATION_GAIN = 5.0
-"""Share of the error in orientation that is to be gone in a second, at first [1/s]."""
+"""Speed of turning per rad that is left [1/s]."""
 POSTURE_COST = 0.03
 """Weight of a rad of motion that is not towards the arm's home, in the same units."""
 POSTURE_GAIN = 0.5
-"""Share of the way home that is to be gone in a second, at first [1/s]."""
+"""Speed of a joint towards home per rad that is left [1/s]."""
 BRAKING = 5.0
 """Speed at which a joint may near its limit per rad that is left [1/s]."""
 DAMPING = 1e-4
@@ -32,7 +32,7 @@ DAMPING = 1e-4
 SMALL = 1e-6 * np.eye(3)
 """Keeps the pull home finite near a singularity [m^2]."""
 TOLERANCE = 1e-9
-"""By which a joint's displacement may miss its limit [rad]."""
+"""By which a joint's velocity may miss its limit [rad/s]."""
 
 
 class MotionError(MherError):
@@ -43,19 +43,21 @@ class JointMotion:
     r"""
     Moves the joints so that the tool moves as asked and keeps its orientation.
 
-    In each tick the displacement :math:`\Delta q` of the commanded joints solves
+    The velocities :math:`\dot q` of the commanded joints solve
 
     .. math::
 
-        \min \; \|J_p \Delta q - v\,dt\|^2 + c^2 \|J_r \Delta q - K dt\,e_r\|^2
-        + p^2 \|\Delta q - N G dt\,(q_{home} - q)\|^2 + \lambda \|\Delta q\|^2
+        \min \; \|J_p \dot q - v\|^2 + c^2 \|J_r \dot q - K e_r\|^2
+        + p^2 \|\dot q - N G\,(q_{home} - q)\|^2 + \lambda \|\dot q\|^2
 
     where :math:`e_r` is the rotation that is left and :math:`N` leaves of a motion what does not
     move the tool: joints that are free to move keep near home, so that the elbow does not wander
     off while the tool goes from goal to goal. All this is subject to the limits of velocity, and
-    of position: :math:`-dt\,B (q - q_{min}) \le \Delta q \le dt\,B (q_{max} - q)`. To stand still
-    is always within the limits, so there always is a solution; a joint that is found beyond its
-    range can only move back. The other joints of the chain are taken to stand still.
+    of position: :math:`-B (q - q_{min}) \le \dot q \le B (q_{max} - q)`. To stand still is always
+    within the limits, so there always is a solution; a joint that is found beyond its range can
+    only move back. The other joints of the chain are taken to stand still.
+
+    Almost all of the work is done by ``look``, before it is known how the tool is to move.
     """
 
     def __init__(self, arm: ArmModel) -> None:
@@ -71,40 +73,62 @@ class JointMotion:
         self._damping = DAMPING * np.eye(arm.model.nv)
         self._no_rows = np.empty((0, arm.model.nv))
 
-    def solve(
-        self, positions: Vector, tool_velocity: Vector, orientation: Vector, dt: float
-    ) -> Vector:
-        """
-        Return velocities of the commanded joints (k,) [rad/s or m/s].
+    def solve(self, positions: Vector, tool_velocity: Vector, orientation: Vector) -> Vector:
+        """Return what ``move`` does after a ``look``."""
+        self.look(positions, orientation)
+        return self.move(tool_velocity)
 
-        ``positions`` are of the arm's ``state_names`` (n,), ``tool_velocity`` (3,) [m/s] and
-        ``orientation`` (4,) (w, x, y, z), which the tool should keep, are in the base frame;
-        ``dt`` [s] is the time until the next call.
+    def look(self, positions: Vector, orientation: Vector) -> None:
         """
-        _check(positions, tool_velocity, orientation, dt, self._arm)
+        Take where the arm is, and how its tool should be turned.
+
+        ``positions`` are of the arm's ``state_names`` (n,); ``orientation`` (4,) (w, x, y, z) is
+        in the base frame.
+        """
+        _check(self._arm, positions, orientation)
+        self._positions = positions
         self._configuration.update(positions[self._arm.order])
-        self._task.ask(tool_velocity * dt, orientation, dt)
-        # What mink.solve_ik does, in half its time: limits of single joints are bounds to daqp.
+        self._task.orientation = orientation
+        # What mink.build_ik does, but for limits: those of single joints are bounds to daqp.
         hessian, gradient = self._damping.copy(), np.zeros(len(self._damping))
         for task in self._tasks:
             part = task.compute_qp_objective(self._configuration)
             hessian += part.H
             gradient += part.c
-        most = self._limit.greatest(self._configuration, dt)
-        count = len(gradient)
+        self._hessian, self._gradient = hessian, gradient
+        self._most = self._limit.greatest(self._configuration)
+
+    def move(self, tool_velocity: Vector) -> Vector:
+        """
+        Return velocities of the commanded joints (k,) [rad/s or m/s].
+
+        ``tool_velocity`` (3,) [m/s] is in the base frame.
+        """
+        if tool_velocity.shape != (3,) or not math.isfinite(tool_velocity.sum()):
+            raise MotionError(f'a finite velocity (3,) is expected, got {tool_velocity}')
+        most, count = self._most, len(self._gradient)
         solution, _, code, _ = daqp.solve(
-            hessian, gradient, self._no_rows, most[:count], -most[count:], primal_tol=TOLERANCE
+            self._hessian,
+            self._gradient - tool_velocity @ self._task.jacobian[:3],
+            self._no_rows,
+            most[:count],
+            -most[count:],
+            primal_tol=TOLERANCE,
         )
         if code != 1 or not math.isfinite(solution.sum()):
             raise MotionError(
                 f'no motion of the joints gives the tool the velocity {tool_velocity} m/s at '
-                f'{dict(zip(self._arm.state_names, positions.tolist(), strict=True))}'
+                f'{dict(zip(self._arm.state_names, self._positions.tolist(), strict=True))}'
             )
-        return solution[self._dofs] / dt
+        return np.asarray(solution)[self._dofs]
+
+    def tool_velocity(self, joint_velocities: Vector) -> Vector:
+        """Return how these velocities (k,) move the tool (3,) [m/s] where the arm is."""
+        return self._task.jacobian[:3, self._dofs] @ joint_velocities
 
 
 class _ToolMotion(mink.Task):
-    """A displacement of the tool and an orientation, in one task along the base frame's axes."""
+    """A tool that stands still but for turning, in one task along the base frame's axes."""
 
     def __init__(self, model: mujoco.MjModel, dofs: NDArray[np.int_]) -> None:
         super().__init__(cost=np.array((1.0,) * 3 + (ORIENTATION_COST,) * 3))
@@ -114,19 +138,16 @@ class _ToolMotion(mink.Task):
         self._dofs = dofs
         self._weights = self.cost[:, None]
         self._wanted = np.zeros(6)
-        self._orientation, self._left = np.empty(4), np.empty(3)
-
-    def ask(self, displacement: Vector, orientation: Vector, dt: float) -> None:
-        """Take a displacement (3,) [m] and the orientation to turn to, in a time ``dt`` [s]."""
-        self._wanted[:3], self._target, self.dt = displacement, orientation, dt
+        self._turned, self._left = np.empty(4), np.empty(3)
+        self.orientation = np.array((1.0, 0.0, 0.0, 0.0))
+        """How the tool should be turned (4,) (w, x, y, z)."""
 
     def compute_error(self, configuration: mink.Configuration) -> Vector:
-        """Return what is left to do, negated (6,) [m, rad]."""
+        """Return the velocity that is wanted, negated (6,) [m/s, rad/s]."""
         rotation = configuration.data.site_xmat[self._site]
-        mujoco.mju_mat2Quat(self._orientation, rotation)
-        mujoco.mju_subQuat(self._left, self._target, self._orientation)  # in the tool's frame
-        share = min(1.0, ORIENTATION_GAIN * self.dt)
-        self._wanted[3:] = share * (rotation.reshape(3, 3) @ self._left)
+        mujoco.mju_mat2Quat(self._turned, rotation)
+        mujoco.mju_subQuat(self._left, self.orientation, self._turned)  # in the tool's frame
+        self._wanted[3:] = ORIENTATION_GAIN * (rotation.reshape(3, 3) @ self._left)
         return -self._wanted
 
     def compute_jacobian(self, configuration: mink.Configuration) -> Vector:
@@ -154,9 +175,8 @@ class _Posture(mink.Task):
         self._pull = np.zeros(len(self._weights))
 
     def compute_error(self, configuration: mink.Configuration) -> Vector:
-        """Return the way from home, negated, as far as it does not move the tool (nv,)."""
-        share = min(1.0, POSTURE_GAIN * self._tool.dt)
-        way = share * (self._home - configuration.data.qpos[self._dofs])
+        """Return the velocity towards home, negated, that does not move the tool (nv,)."""
+        way = POSTURE_GAIN * (self._home - configuration.data.qpos[self._dofs])
         rows = self._tool.jacobian[:3, self._dofs]
         moved = rows.T @ dposv(rows @ rows.T + SMALL, rows @ way)[1]
         self._pull[self._dofs] = way - moved
@@ -187,29 +207,24 @@ class _JointLimit(mink.Limit):
         self, configuration: mink.Configuration, dt: float
     ) -> mink.Constraint:
         """Return the greatest displacements, as rows for any solver."""
-        return mink.Constraint(self._rows, self.greatest(configuration, dt))
+        return mink.Constraint(self._rows, dt * self.greatest(configuration))
 
-    def greatest(self, configuration: mink.Configuration, dt: float) -> Vector:
-        """Return the greatest displacements up and down (2 nv,) [rad or m]."""
+    def greatest(self, configuration: mink.Configuration) -> Vector:
+        """Return the greatest velocities up and down (2 nv,) [rad/s or m/s]."""
         positions = configuration.data.qpos
-        most = self._bounds - np.concatenate((positions, -positions))
-        most *= min(1.0, BRAKING * dt)
-        np.minimum(most, dt * self._speeds, out=most)
+        most = BRAKING * (self._bounds - np.concatenate((positions, -positions)))
+        np.minimum(most, self._speeds, out=most)
         return np.maximum(most, 0.0, out=most)
 
 
-def _check(
-    positions: Vector, tool_velocity: Vector, orientation: Vector, dt: float, arm: ArmModel
-) -> None:
-    shapes = positions.shape, tool_velocity.shape, orientation.shape
-    if shapes != ((len(arm.state_names),), (3,), (4,)):
+def _check(arm: ArmModel, positions: Vector, orientation: Vector) -> None:
+    shapes = positions.shape, orientation.shape
+    if shapes != ((len(arm.state_names),), (4,)):
         raise MotionError(
-            f'{len(arm.state_names)} positions, a velocity (3,) and an orientation (4,) are '
-            f'expected, got shapes {shapes}'
+            f'{len(arm.state_names)} positions and an orientation (4,) are expected, '
+            f'got shapes {shapes}'
         )
-    total = positions.sum() + tool_velocity.sum() + orientation.sum()
-    if not math.isfinite(total) or not 0.0 < dt < math.inf:
+    if not math.isfinite(positions.sum() + orientation.sum()):
         raise MotionError(
-            f'finite numbers and a time step above 0 are expected, got positions {positions}, '
-            f'velocity {tool_velocity}, orientation {orientation}, time step {dt}'
+            f'finite numbers are expected, got positions {positions}, orientation {orientation}'
         )

@@ -218,17 +218,16 @@ class Reach:
         if tool is None or not self._moving or self.guard.judge(now) is not Status.RUNNING:
             return
         self._seen = tool
+        try:
+            self._reference.look(self._positions)
+            if now >= self._due - EARLY * self._tick:
+                self._decide(now)
+        except (MotionError, ValueError) as error:  # of the joints' motion, or of the policy
+            self.guard.fail(str(error))
+            return
+        self._wanted = self._within_reason(self._decided)
         if self._follows:
             self.guard.follow(now, _length(self._reference.tool_position - tool))
-            if self.guard.status is not Status.RUNNING:
-                return
-        if now >= self._due - EARLY * self._tick:
-            try:
-                self._decide(now)
-            except ValueError as error:  # the policy's
-                self.guard.fail(str(error))
-                return
-        self._wanted = self._within_reason(self._decided)
 
     def _begin(self, now: float) -> None:
         self._start_over()

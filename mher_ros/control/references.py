@@ -43,6 +43,10 @@ class Reference(abc.ABC):
         """Put the point where the arm is, by its joints (n,), or where it can stop soonest."""
 
     @abc.abstractmethod
+    def look(self, positions: Vector) -> None:
+        """Prepare for the next ``advance``, by where the arm's joints are (n,) now."""
+
+    @abc.abstractmethod
     def advance(self, velocity: Vector, dt: float, tool: Vector, positions: Vector) -> None:
         """
         Lead the point on with ``velocity`` (3,) [m/s] for ``dt`` [s].
@@ -64,6 +68,9 @@ class ToolReference(Reference):
         self.tool_position = position + LEAD * velocity
         _, self.orientation = self._arm.tool_pose(positions)
 
+    def look(self, positions: Vector) -> None:
+        """Do nothing: a point needs no preparation."""
+
     def advance(self, velocity: Vector, dt: float, tool: Vector, positions: Vector) -> None:
         """Lead the point on."""
         point = self.tool_position + velocity * dt
@@ -81,6 +88,7 @@ class JointReference(Reference):
         self._motion = JointMotion(arm)
         self._count = len(arm.joint_names)
         self._point = ToolReference(arm, tied)
+        self._has_looked = False
 
     def begin(self, positions: Vector, velocities: Vector) -> None:
         """Put the joints where they are, or where they can stop soonest, within their limits."""
@@ -91,23 +99,30 @@ class JointReference(Reference):
         self.joint_velocities = np.zeros(count)
         self._point.begin(positions, velocities)
         _, self.orientation = arm.tool_pose(positions)
-        self.tool_position = self._tool(positions)
+        self.tool_position = arm.tool_position(self._with_others(positions))
+        self._has_looked = False
+
+    def look(self, positions: Vector) -> None:
+        """Work out all that does not depend on where the tool is led."""
+        self._start = positions if self._tied else self._with_others(positions)
+        self._motion.look(self._start, self.orientation)
+        if not self._tied:
+            self.tool_position = self._arm.tool_position(self._start)
+        self._has_looked = True
 
     def advance(self, velocity: Vector, dt: float, tool: Vector, positions: Vector) -> None:
         """Lead the joints on; MotionError if their limits leave no way."""
-        assert self.joint_positions is not None
-        start = positions if self._tied else self._with_others(positions)
-        speeds = self._motion.solve(start, velocity, self.orientation, dt)
+        if not self._has_looked:
+            self.look(positions)
+        self._has_looked = False
+        speeds = self._motion.move(velocity)
         self.joint_velocities = speeds
-        self.joint_positions = start[: self._count] + speeds * dt
+        self.joint_positions = self._start[: self._count] + speeds * dt
         if self._tied:
             self._point.advance(velocity, dt, tool, positions)
             self.tool_position = self._point.tool_position
         else:
-            self.tool_position = self._tool(positions)
-
-    def _tool(self, positions: Vector) -> Vector:
-        return self._arm.tool_position(self._with_others(positions))
+            self.tool_position = self.tool_position + self._motion.tool_velocity(speeds) * dt
 
     def _with_others(self, positions: Vector) -> Vector:
         """Return the reference's joints, with those that are not commanded as they are (n,)."""
