@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
 import traceback
 from typing import Any
@@ -94,6 +96,9 @@ class PolicyNode(LifecycleNode):
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
         """Take goals."""
         assert self._deployment is not None
+        # What is there by now stays: looking through it for garbage would hold the arm up.
+        gc.collect()
+        gc.freeze()
         self._deployment.activate()
         self._active.set()
         return super().on_activate(state)
@@ -174,6 +179,8 @@ class PolicyNode(LifecycleNode):
 
 def run(stop: StopRequest) -> None:
     """Run the node until asked to stop."""
+    # While a goal or a service is dealt with, the arm waits for the interpreter: not for long.
+    sys.setswitchinterval(0.0005)
     node = PolicyNode(stop)
     with spinning(node, stop):
         node.run()
