@@ -132,7 +132,7 @@ class Deployment:
             stop=stop_reason,
         )
         self.latency = Latency(self._tick)
-        self._reader = JointStateReader(arm.state_names)
+        self._reader = JointStateReader(arm.state_names, needs_velocities=False)
         self._states = Inbox(node, JointState, robot.topics.joint_states)
         self._commands: ArmOutput | None = None
         if self.output != 'none':

@@ -69,8 +69,9 @@ class JointStateWriter:
 class JointStateReader:
     """Joint states by name, whatever their order and whatever else is told."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = list(names)
+    def __init__(self, names: Sequence[str], needs_velocities: bool = True) -> None:
+        """``needs_velocities``: refuse a state without any; else they are taken to be 0."""
+        self._names, self._needs_velocities = list(names), needs_velocities
         self._mould: _Mould | None = None
         self._order: list[int] | None = None
 
@@ -80,11 +81,13 @@ class JointStateReader:
             stamp, numbers = self._mould.numbers(raw)
         else:
             stamp, numbers = self._learn(raw)
-        positions, velocities = np.array(numbers).reshape(2, -1)
+        count = self._count
+        positions = np.array(numbers[:count])
+        velocities = np.array(numbers[count:]) if self._has_velocities else np.zeros(count)
         if self._order is not None:
             positions, velocities = positions[self._order], velocities[self._order]
-            numbers = [*positions, *velocities]  # nobody looks at the others
-        if not math.isfinite(sum(numbers)):
+        # Nobody looks at the others.
+        if not math.isfinite(positions.sum() + velocities.sum()):
             raise MessageError('a joint state of finite numbers is expected, got others')
         return stamp, positions, velocities
 
@@ -98,18 +101,24 @@ class JointStateReader:
                 f'the joint state lacks {", ".join(missing)}; it tells of '
                 f'{", ".join(told) or "no joint"}'
             )
-        for what in ('position', 'velocity'):
-            if len(getattr(message, what)) != len(told):
+        count = len(told)
+        self._has_velocities = self._needs_velocities or len(message.velocity) > 0
+        for what in ('position', 'velocity') if self._has_velocities else ('position',):
+            if len(getattr(message, what)) != count:
                 raise MessageError(
-                    f'the joint state has {len(told)} names but '
+                    f'the joint state has {count} names but '
                     f'{len(getattr(message, what))} entries of {what}'
                 )
+        self._count = count
         self._order = None
         if told != self._names:
             self._order = [told.index(name) for name in self._names]
-        count, numbers = len(told), [*message.position, *message.velocity]
-        message.position, message.velocity = _marks(0, count), _marks(count, count)
-        self._mould = _Mould(serialize_message(message), count, count, seen=raw)
+        numbers = [*message.position, *message.velocity]
+        counts = count, len(message.velocity), len(message.effort)
+        message.position, message.velocity = _marks(0, count), _marks(count, counts[1])
+        message.effort = _marks(count + counts[1], counts[2])
+        # Efforts are passed over: they differ in every message of a real arm.
+        self._mould = _Mould(serialize_message(message), *counts, seen=raw, passed_over=counts[2])
         return Time.from_msg(message.header.stamp).nanoseconds, numbers
 
 
@@ -175,9 +184,13 @@ class TwistReader:
 class _Mould:
     """The bytes of a message around its stamp and its blocks of doubles."""
 
-    def __init__(self, raw: bytes, *counts: int, seen: bytes | None = None) -> None:
+    def __init__(
+        self, raw: bytes, *counts: int, seen: bytes | None = None, passed_over: int = 0
+    ) -> None:
         """
         Find the blocks in a message whose doubles are ``_marks`` in order.
+
+        The last ``passed_over`` of all doubles are not read.
 
         Between its parts a message holds whatever was in memory, so others are not compared with
         ``raw`` but with one as it came, ``seen``, if it is encoded in the same way.
@@ -187,15 +200,16 @@ class _Mould:
         self._blocks: list[tuple[int, int]] = []
         first, end = 0, STAMP_AT + STAMP.size
         between: list[tuple[int, int]] = []
-        for count in counts:
+        blocks = ''
+        for count in filter(None, counts):
             marks = np.array(_marks(first, count)).tobytes()
             start = raw.index(marks, end)
             between.append((end, start))
+            blocks += f'{start - end}x{count}d'
             first, end = first + count, start + len(marks)
             self._blocks.append((start, count))
-        gaps = [start - end for end, start in between]
-        blocks = ''.join(f'{gap}x{count}d' for gap, count in zip(gaps, counts, strict=True))
         self._numbers = struct.Struct(f'<{STAMP_AT}xiI{blocks}')
+        self._read = sum(counts) - passed_over
         fixed = [*between, (end, len(raw))]
         self._fixed = [(start, end, bytes(self._raw[start:end])) for start, end in fixed]
 
@@ -217,7 +231,7 @@ class _Mould:
     def numbers(self, raw: bytes) -> tuple[int, list[float]]:
         """Return stamp [ns] and the numbers of all blocks of a message that fits."""
         seconds, nanoseconds, *numbers = self._numbers.unpack_from(raw)
-        return seconds * SECOND + nanoseconds, numbers
+        return seconds * SECOND + nanoseconds, numbers[: self._read]
 
 
 def _marks(first: int, count: int) -> list[float]:

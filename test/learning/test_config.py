@@ -1,3 +1,4 @@
+import dataclasses
 import re
 
 from mher_ros.learning.config import (
@@ -36,6 +37,17 @@ def test_the_older_state_of_the_authors_code_has_one_model_and_no_noise():
     assert config.model.members == 1
     assert config.relabel.rollout_noise == 0.0
     assert config.agent.value_ceiling == 0.0
+
+
+@pytest.mark.parametrize(('task', 'threshold'), [('fetch_reach', 0.02), ('sawyer_reach', 0.024)])
+def test_the_precise_preset_is_the_fast_one_with_a_tighter_goal(task, threshold):
+    precise = make_config(task, preset='precise')
+    assert precise.task.threshold == threshold
+    assert precise == dataclasses.replace(
+        make_config(task, preset='fast', changes={'task.threshold': threshold}), preset='precise'
+    )
+    chosen = make_config(task, preset='precise', changes={'task.threshold': 0.01})
+    assert chosen.task.threshold == 0.01
 
 
 def test_her_and_ddpg_differ_from_mher_in_goals_and_loss_only():

@@ -7,7 +7,9 @@ from mher_ros.ros.wire import (
     JointStateReader,
     JointStateWriter,
     MessageError,
+    OtherJointsError,
     SECOND,
+    TrajectoryWriter,
     TwistReader,
     TwistWriter,
 )
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 LETTERS = st.text(st.characters(codec='utf-8', exclude_characters='\0'), max_size=20)
 NAMES = st.lists(LETTERS.filter(bool), min_size=1, max_size=20, unique=True)
@@ -179,6 +182,50 @@ def test_a_joint_that_is_not_asked_for_may_tell_nonsense():
     for _ in range(2):
         _, *read = reader.read(serialize_message(joint_state('ax', (1, np.nan), (2, np.nan))))
         np.testing.assert_array_equal(read, ((1,), (2,)))
+
+
+def test_efforts_that_differ_each_time_are_passed_over(monkeypatch):
+    messages = [
+        serialize_message(joint_state('ab', (1.0, 2.0), (3.0, 4.0), number, effort=(number, 5.0)))
+        for number in range(3)
+    ]
+    reader = JointStateReader(['b', 'a'])
+    reader.read(messages[0])
+    monkeypatch.setattr('mher_ros.ros.wire.deserialize_message', None)  # needed no longer
+    for number, raw in enumerate(messages):
+        stamp, positions, velocities = reader.read(raw)
+        assert (stamp, positions.tolist(), velocities.tolist()) == (number, [2, 1], [4, 3])
+
+
+def test_a_joint_state_without_velocities_is_at_rest_for_those_who_do_not_need_them():
+    messages = [serialize_message(joint_state('ab', (1.0, float(n)), ())) for n in range(3)]
+    with pytest.raises(MessageError, match='2 names but 0 entries of velocity'):
+        JointStateReader(['a', 'b']).read(messages[0])
+    reader = JointStateReader(['a', 'b'], needs_velocities=False)
+    for number, raw in enumerate(messages):
+        _, positions, velocities = reader.read(raw)
+        assert (positions.tolist(), velocities.tolist()) == ([1, number], [0, 0])
+    _, _, velocities = reader.read(serialize_message(joint_state('ab', (1, 2), (3, 4))))
+    assert velocities.tolist() == [3, 4]
+    with pytest.raises(MessageError, match='2 names but 1 entries of velocity'):
+        reader.read(serialize_message(joint_state('ab', (1, 2), (3,))))
+
+
+def test_a_state_of_none_of_the_joints_is_told_from_one_that_lacks_some():
+    reader = JointStateReader(['a', 'b'])
+    with pytest.raises(OtherJointsError):
+        reader.read(serialize_message(joint_state('cd', (1, 2), (3, 4))))
+    with pytest.raises(MessageError, match='lacks b') as refused:
+        reader.read(serialize_message(joint_state('ad', (1, 2), (3, 4))))
+    assert not isinstance(refused.value, OtherJointsError)
+
+
+def test_trajectories_of_one_point_are_written_as_rclpy_writes_them():
+    point = JointTrajectoryPoint(positions=[0.1, -2.0])
+    point.time_from_start.sec, point.time_from_start.nanosec = 1, 250_000_000
+    message = JointTrajectory(joint_names=['one', 'other'], points=[point])
+    writer = TrajectoryWriter(['one', 'other'], 1.25)
+    assert_same(writer.write(0, np.array([0.1, -2.0])), message)
 
 
 def test_a_vector_of_the_wrong_length_is_not_written():
