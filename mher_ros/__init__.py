@@ -1,8 +1,15 @@
 """Learn goal-reaching policies for arms with MHER and export them to ONNX."""
 
-from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
-try:
-    __version__ = version('mher_ros')
-except PackageNotFoundError:  # imported from a source tree that was never installed
-    __version__ = '0+unknown'
+
+def __getattr__(name: str) -> Any:
+    # Looked up when somebody asks: a node need not start that much later.
+    if name != '__version__':
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version('mher_ros')
+    except PackageNotFoundError:  # imported from a source tree that was never installed
+        return '0+unknown'
