@@ -43,7 +43,7 @@ class PolicyNode(LifecycleNode):
         self._problem: Exception | None = None
         self._starting = False
         self._stop_reason: str | None = None
-        # Whoever takes a deployment away waits until nobody is in the middle of a step.
+        # Whoever takes a deployment away, or its states, waits until no step is under way.
         self._stepping = threading.Lock()
         self._active = threading.Event()
         self._was_reached: bool | None = None
@@ -99,7 +99,8 @@ class PolicyNode(LifecycleNode):
         # What is there by now stays: looking through it for garbage would hold the arm up.
         gc.collect()
         gc.freeze()
-        self._deployment.activate()
+        with self._stepping:  # a step that began before may still wait for a state
+            self._deployment.activate()
         self._active.set()
         return super().on_activate(state)
 
