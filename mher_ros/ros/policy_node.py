@@ -91,6 +91,8 @@ class PolicyNode(LifecycleNode):
             self._problem = error
             self.get_logger().error(''.join(traceback.format_exception(error)))
             return TransitionCallbackReturn.ERROR
+        if self._stop_reason is not None:  # it may have come meanwhile
+            self._deployment.stop(self._stop_reason)
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
