@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import threading
 import time
@@ -12,11 +11,10 @@ from mher_ros.control.arm_model import ArmModel
 from mher_ros.control.fit import check_fit
 from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.control.reach import Command, Reach
-from mher_ros.control.robot import load_robot, OUTPUTS, ROBOT_DESCRIPTION, RobotConfig
-from mher_ros.control.safety import SafetyOptions, Status
+from mher_ros.control.robot import load_robot, ROBOT_DESCRIPTION, RobotConfig
+from mher_ros.control.safety import Status
 from mher_ros.control.workspace import Workspace
 from mher_ros.errors import ArmError, StopAsked
-from mher_ros.options import option
 from mher_ros.policy.find import find_policy
 from mher_ros.policy.run import load
 from mher_ros.ros.arm_output import ARM_OUTPUTS, ArmOutput
@@ -24,6 +22,7 @@ from mher_ros.ros.deploy_view import DeployView, Motion
 from mher_ros.ros.goal_input import GoalInput
 from mher_ros.ros.inbox import Inbox, LATCHED
 from mher_ros.ros.latency import Latency
+from mher_ros.ros.policy_options import PolicyOptions
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.wire import JointStateReader, MessageError, OtherJointsError
 import numpy as np
@@ -33,7 +32,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-__all__ = ['Deployment', 'PolicyOptions']
+__all__ = ['Deployment']
 
 Vector = NDArray[np.float64]
 
@@ -46,42 +45,6 @@ MARKER = 1.1
 MODEL_PATIENCE = 30.0
 """Time to wait for the model of the arm [s]; whoever tells it may be starting."""
 DRY_RUN = 'no command leaves for the arm (output: none): markers show what would'
-
-
-@dataclasses.dataclass(frozen=True)
-class PolicyOptions:
-    """Parameters of policy_node."""
-
-    policy: str = option(
-        '', "policy file, or a run's folder; empty: the newest below runs/ in this folder"
-    )
-    robot: str = option(
-        'fetch', 'arm: one that comes with mher_ros, or the path of a YAML file about it'
-    )
-    output: str = option(
-        'robot',
-        "what the arm is told; none: nothing, only markers; robot: as the robot's file says",
-        choices=('robot', *OUTPUTS),
-    )
-    autostart: bool = option(True, 'configure and activate without being told to')
-    outside: str = option(
-        'reject',
-        'goals outside the workspace: reject, or project to the nearest point inside',
-        choices=('reject', 'project'),
-    )
-    speed: float = option(
-        0.0, "fastest motion of the tool [m/s]; 0: as the robot's file says", low=0.0, high=2.0
-    )
-    acceleration: float = option(
-        0.0,
-        "fastest change of its velocity [m/s^2]; 0: as the robot's file says",
-        low=0.0,
-        high=20.0,
-    )
-    command_rate: float = option(
-        0.0, "most commands in a second [Hz]; 0: as the robot's file says", low=0.0, high=1000.0
-    )
-    safety: SafetyOptions = SafetyOptions()
 
 
 class Deployment:

@@ -6,18 +6,21 @@ import gc
 import sys
 import threading
 import traceback
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from mher_ros.control.safety import Status
 from mher_ros.errors import MherError, StopAsked
-from mher_ros.ros.deployment import Deployment, PolicyOptions
 from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.parameters import declare
+from mher_ros.ros.policy_options import PolicyOptions
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
+
+if TYPE_CHECKING:
+    from mher_ros.ros.deployment import Deployment
 
 __all__ = ['PolicyNode', 'run']
 
@@ -76,6 +79,9 @@ class PolicyNode(LifecycleNode):
 
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Load the policy and the arm."""
+        # Not above: other nodes are found while this takes its time.
+        from mher_ros.ros.deployment import Deployment
+
         self._problem = None
         try:
             self._deployment = Deployment(

@@ -145,7 +145,7 @@ def test_values_that_make_no_sense_are_refused_before_anything_starts(system, va
 
 @pytest.mark.ros
 def test_choices_and_defaults_are_those_of_the_nodes():
-    from mher_ros.ros.deployment import PolicyOptions
+    from mher_ros.ros.policy_options import PolicyOptions
     from mher_ros.ros.sim_node import SimOptions
 
     (chosen,) = (
