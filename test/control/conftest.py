@@ -1,22 +1,8 @@
 """The arms that come with this package, with the models that their simulations have."""
 
-import functools
-
-from mher_ros.control.arm_model import ArmModel
-from mher_ros.control.robot import load_robot, robot_names
-from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.urdf import urdf_of
+from arm_models import load_arm
+from mher_ros.control.robot import robot_names
 import pytest
-
-
-@functools.cache
-def load_arm(name):
-    """Return (robot, its model), as deployment in simulation has them."""
-    robot = load_robot(name)
-    if not robot.simulation_task:
-        return robot, ArmModel(robot.simulated())
-    plant = JointPlant(robot.simulation_task)
-    return robot, ArmModel(robot, urdf_of(plant.model, name, plant.joint_names, plant.frame))
 
 
 @pytest.fixture(params=robot_names())
