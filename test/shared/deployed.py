@@ -1,0 +1,135 @@
+"""A policy_node, the arm that it moves, and a person who sends goals."""
+
+from fake_arm import FakeArm, vector
+from geometry_msgs.msg import PointStamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+import numpy as np
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+PATIENT = {'safety.state_timeout': 0.5, 'safety.resume_within': 20.0}
+"""For a machine that may be busy with other tests."""
+HEARTBEATS = 6
+"""Words of policy_node, 0.05 s apart, in which a command that should not come would come."""
+LOW, HIGH = np.array((1.2, 0.62, 0.45)), np.array((1.45, 0.88, 0.65))
+"""Goals are taken from here, inside what the policy knows [m]."""
+
+
+class Deployed:
+    """A policy on an arm that a test has in its hands."""
+
+    def __init__(self, world, policy, output='twist', remap=(), **parameters):
+        self._world, self._remap = world, remap
+        self._parameters = {'robot': 'fetch', 'policy': str(policy), 'output': output}
+        self._parameters.update({**PATIENT, **parameters})
+        self.peer = world.peer(remap)
+        self.arm = FakeArm(self.peer, output if output != 'none' else 'joint_trajectory')
+        self.commands = self.arm.commands
+        self.start()
+
+    def start(self):
+        self.node = self._world.node('policy_node', self._remap, **self._parameters)
+
+    def wait_until_active(self):
+        self.node.wait_for('active: waiting for goals')
+        self._meet()
+
+    def send(self, goal, frame='world'):
+        message = PointStamped()
+        message.header.frame_id = frame
+        message.header.stamp = self.peer.node.get_clock().now().to_msg()
+        message.point.x, message.point.y, message.point.z = map(float, goal)
+        self._goals.publish(message)
+
+    def far_goal(self):
+        """Return a goal that is some time away."""
+        return np.where(self.arm.tool > (LOW + HIGH) / 2, LOW, HIGH)
+
+    def go(self, goal=None):
+        """Send a goal, and return it as it was accepted."""
+        seen = len(self._accepted.messages)
+        self.send(self.far_goal() if goal is None else goal)
+        return vector(self._accepted.wait_for(after=seen).point)
+
+    def move(self):
+        """Send the arm to a goal and return when it is on its way."""
+        start = self.arm.tool
+        self.go()
+        self.peer.wait_until(lambda: np.linalg.norm(self.arm.tool - start) > 0.02, 'the arm moves')
+
+    def drop_goal(self):
+        """Return when the node takes goals again, and has none."""
+        self.trigger('stop')
+        self.node.wait_for('stopped until')
+        self.trigger('clear')
+        self.node.wait_for('there is no goal')
+
+    def wait_until_reached(self):
+        seen = len(self._reached.messages)
+        self._reached.wait_for(lambda message: message.data, after=seen)
+
+    def wait_for_stop(self):
+        """Return how many commands there were up to a stop."""
+        self.commands.wait_for(is_stop, after=0)
+        return next(i for i, told in enumerate(self.commands.messages) if is_stop(told)) + 1
+
+    def expect_one_stop(self, happen):
+        """Let something happen to a moving arm: one stop, and then nothing."""
+        self.commands.messages.clear()
+        happen()
+        self.wait_for_stop()
+        self.expect_silence()
+
+    def expect_silence(self):
+        """Nothing but a stop that has come may have been told in the meantime."""
+        self.wait_for_heartbeats()
+        stops = [is_stop(told) for told in self.commands.messages]
+        assert stops.count(True) == stops[-1:].count(True), stops
+
+    def expect_no_goal_is_taken(self):
+        """Send a goal: nobody takes it, and nothing is told to the arm."""
+        self.peer.wait_until(self._goals.get_subscription_count, 'somebody hears of goals')
+        self.commands.messages.clear()
+        taken = len(self._accepted.messages)
+        self.send(self.far_goal())
+        self.wait_for_heartbeats()
+        assert len(self._accepted.messages) == taken
+        assert not self.commands.messages
+
+    def wait_for_heartbeats(self, count=HEARTBEATS):
+        for _ in range(count):
+            self._reached.wait_for()
+
+    def trigger(self, service):
+        answer = self.peer.ask(Trigger, f'policy_node/{service}')
+        assert answer.success
+        return answer.message
+
+    def change(self, name):
+        """Ask for a transition; return whether it was made."""
+        transition = Transition(id=getattr(Transition, f'TRANSITION_{name.upper()}'))
+        answer = self.peer.ask(ChangeState, 'policy_node/change_state', transition=transition)
+        return answer.success
+
+    def state(self):
+        return self.peer.ask(GetState, 'policy_node/get_state').current_state.label
+
+    def close(self):
+        self.arm.close()
+
+    def _meet(self):
+        """Find the node's topics."""
+        self._goals = self.peer.talk(PointStamped, 'clicked_point')
+        self._accepted = self.peer.listen(PointStamped, 'policy_node/goal')
+        self._reached = self.peer.listen(Bool, 'policy_node/reached')
+        self.peer.wait_until(
+            lambda: self.peer.node.count_publishers(self.arm.topic), 'somebody commands'
+        )
+
+
+def is_stop(message):
+    """Return whether a command asks for rest: a twist of zero, or a trajectory that takes time."""
+    if hasattr(message, 'twist'):
+        return not vector(message.twist.linear).any()
+    return message.points[-1].time_from_start.nanosec >= 100_000_000
