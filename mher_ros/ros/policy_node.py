@@ -8,6 +8,7 @@ import threading
 import traceback
 from typing import Any, TYPE_CHECKING
 
+from lifecycle_msgs.srv import ChangeState
 from mher_ros.control.safety import Status
 from mher_ros.errors import MherError, StopAsked
 from mher_ros.ros.diagnostics import report_diagnostics
@@ -15,6 +16,7 @@ from mher_ros.ros.parameters import declare
 from mher_ros.ros.policy_options import PolicyOptions
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
@@ -56,6 +58,7 @@ class PolicyNode(LifecycleNode):
         self.create_service(Trigger, '~/clear', self._on_clear)
         self.create_timer(1.0 / VIEW_RATE, self._tell)
         report_diagnostics(self, self._diagnose)
+        _refuse_wrong_transitions(self)
 
     def run(self) -> None:
         """Move the arm while active, until asked to stop; then send a stop, and nothing more."""
@@ -184,6 +187,26 @@ class PolicyNode(LifecycleNode):
             return True, 'not active', {}
         text = deployment.sentence(guard.status, guard.reason)
         return not guard.status.is_trouble, text, deployment.figures()
+
+
+def _refuse_wrong_transitions(node: LifecycleNode) -> None:
+    """Answer no to a transition that is not possible; rclpy would break off instead."""
+    (service,) = (one for one in node.services if one.srv_type is ChangeState)
+    change = service.callback
+
+    def try_to_change(
+        request: ChangeState.Request, response: ChangeState.Response
+    ) -> ChangeState.Response:
+        try:
+            return change(request, response)
+        except rclpy_implementation.RCLError:
+            node.get_logger().warning(
+                f'a transition that is possible now is expected, got {request.transition.id}'
+            )
+            response.success = False
+            return response
+
+    service.callback = try_to_change
 
 
 def run(stop: StopRequest) -> None:
