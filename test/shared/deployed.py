@@ -19,12 +19,15 @@ LOW, HIGH = np.array((1.2, 0.62, 0.45)), np.array((1.45, 0.88, 0.65))
 class Deployed:
     """A policy on an arm that a test has in its hands."""
 
-    def __init__(self, world, policy, output='twist', remap=(), **parameters):
+    def __init__(self, world, policy, output='twist', remap=(), tells_model=True, **parameters):
         self._world, self._remap = world, remap
         self._parameters = {'robot': 'fetch', 'policy': str(policy), 'output': output}
         self._parameters.update({**PATIENT, **parameters})
         self.peer = world.peer(remap)
-        self.arm = FakeArm(self.peer, output if output != 'none' else 'joint_trajectory')
+        self.output = output
+        self.arm = FakeArm(
+            self.peer, output if output != 'none' else 'joint_trajectory', tells_model
+        )
         self.commands = self.arm.commands
         self.start()
 
@@ -33,7 +36,7 @@ class Deployed:
 
     def wait_until_active(self):
         self.node.wait_for('active: waiting for goals')
-        self._meet()
+        self.meet()
 
     def send(self, goal, frame='world'):
         message = PointStamped()
@@ -118,14 +121,16 @@ class Deployed:
     def close(self):
         self.arm.close()
 
-    def _meet(self):
-        """Find the node's topics."""
+    def meet(self):
+        """Find the topics of a node that is configured."""
         self._goals = self.peer.talk(PointStamped, 'clicked_point')
         self._accepted = self.peer.listen(PointStamped, 'policy_node/goal')
         self._reached = self.peer.listen(Bool, 'policy_node/reached')
-        self.peer.wait_until(
-            lambda: self.peer.node.count_publishers(self.arm.topic), 'somebody commands'
-        )
+        if self.output != 'none':
+            self.peer.wait_until(self.is_commanded, 'somebody commands')
+
+    def is_commanded(self):
+        return self.peer.node.count_publishers(self.arm.topic) > 0
 
 
 def is_stop(message):

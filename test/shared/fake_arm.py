@@ -32,7 +32,7 @@ class FakeArm:
     It keeps doing what it was told last: an arm that is not stopped moves on.
     """
 
-    def __init__(self, peer, output):
+    def __init__(self, peer, output, tells_model=True):
         self.robot, self.model = load_arm('fetch')
         self.output, self.kind = output, MESSAGES[output]
         self.names = list(self.model.state_names)
@@ -48,7 +48,8 @@ class FakeArm:
         node = peer.node
         self._peer, self._clock = peer, node.get_clock()
         self._model = node.create_publisher(String, 'robot_description', LATCHED)
-        self._model.publish(String(data=model_text('fetch')))
+        if tells_model:
+            self.tell_model()
         self._states = node.create_publisher(JointState, 'joint_states', 10)
         self.topic = getattr(self.robot.topics, output)
         node.create_subscription(self.kind, self.topic, self.commands, 1000)
@@ -59,6 +60,9 @@ class FakeArm:
     @property
     def tool(self):
         return self.model.tool(self.positions, np.zeros(len(self.positions)))[0]
+
+    def tell_model(self):
+        self._model.publish(String(data=model_text('fetch')))
 
     def wait_for_states(self, count):
         """Wait until so many more were told."""

@@ -1,0 +1,265 @@
+"""A policy as a managed node: it starts, moves an arm in each way that arms take, and ends."""
+
+import signal
+import subprocess
+import sys
+
+from deployed import Deployed, is_stop
+from fake_arm import MESSAGES, vector
+import numpy as np
+from proportional_policy import write_proportional_policy
+import pytest
+from rclpy.time import Time
+from visualization_msgs.msg import MarkerArray
+
+pytestmark = pytest.mark.ros
+
+SECOND = 1_000_000_000
+
+
+@pytest.fixture(scope='module')
+def policy(tmp_path_factory):
+    """Return a policy file that leads Fetch."""
+    return write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
+
+
+@pytest.fixture
+def deploy(world, policy):
+    """Return a function that deploys the policy on an arm."""
+    all_deployed = []
+
+    def start(output='twist', **options):
+        all_deployed.append(Deployed(world, policy, output, **options))
+        return all_deployed[-1]
+
+    yield start
+    for deployed in all_deployed:
+        deployed.close()
+
+
+def check_twist(message, deployed):
+    assert message.header.frame_id == 'world'
+    assert not vector(message.twist.angular).any()
+
+
+def check_pose(message, deployed):
+    assert message.header.frame_id == 'world'
+    turn = message.pose.orientation
+    assert np.linalg.norm((turn.w, turn.x, turn.y, turn.z)) == pytest.approx(1.0)
+    assert np.linalg.norm(vector(message.pose.position) - deployed.arm.tool) < 0.1
+
+
+def check_trajectory(message, deployed):
+    assert tuple(message.joint_names) == deployed.arm.robot.joints
+    assert Time.from_msg(message.header.stamp).nanoseconds == 0  # at once
+    (point,) = message.points
+    assert (point.time_from_start.sec, point.time_from_start.nanosec) == (0, 10_000_000)
+    np.testing.assert_allclose(point.positions, deployed.arm.positions, atol=0.2)
+
+
+def check_positions(message, deployed):
+    np.testing.assert_allclose(message.data, deployed.arm.positions, atol=0.2)
+
+
+def check_velocities(message, deployed):
+    assert len(message.data) == 7
+    assert 0.0 < np.abs(message.data).max() < 1.0
+
+
+CHECKS = {
+    'pose': check_pose,
+    'joint_trajectory': check_trajectory,
+    'joint_position': check_positions,
+    'joint_velocity': check_velocities,
+}
+
+
+@pytest.mark.parametrize('output', CHECKS)
+def test_an_arm_is_told_what_its_controller_takes(deploy, output):
+    deployed = deploy(output)
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    deployed.move()
+    message = deployed.commands.messages[-1]
+    assert type(message) is MESSAGES[output]
+    CHECKS[output](message, deployed)
+    if hasattr(message, 'header') and output == 'pose':
+        age = deployed.peer.node.get_clock().now() - Time.from_msg(message.header.stamp)
+        assert 0 <= age.nanoseconds < 10 * SECOND
+    deployed.wait_until_reached()
+    # An interrupted motion ends in a stop, too: where the tool is, not where it was to go.
+    deployed.move()
+    assert deployed.node.stop() == 0
+
+
+def test_a_namespace_moves_the_lot_and_joints_come_in_any_order(deploy):
+    deployed = deploy('joint_trajectory', remap={'__ns': '/left'})
+    names = deployed.arm.names
+    order = [3, 0, 6, 2, 5, 1, 4]
+
+    def shuffle(message):
+        message.name = ['torso', *(names[i] for i in order), 'finger']
+        message.position = [9.0, *(message.position[i] for i in order), float('nan')]
+        message.velocity = [0.0, *(message.velocity[i] for i in order), 0.0]
+
+    deployed.arm.spoil = shuffle
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    deployed.move()
+    check_twist_speed(deployed)
+    deployed.wait_until_reached()
+    topics = dict(deployed.peer.node.get_publisher_names_and_types_by_node('policy_node', '/left'))
+    ours = [
+        name for name in topics if name not in ('/rosout', '/parameter_events', '/diagnostics')
+    ]
+    assert '/left/joint_trajectory' in ours
+    assert all(name.startswith('/left/') for name in ours)
+    deployed.commands.messages.clear()
+    deployed.move()
+    deployed.node.signal(signal.SIGINT)
+    assert deployed.node.end() == 0
+    assert [is_stop(told) for told in deployed.commands.messages].count(True) == 1
+    assert is_stop(deployed.commands.messages[-1])
+
+
+def check_twist_speed(deployed):
+    """Between two set-points some time apart the tool is to go no faster than the default cap."""
+    deployed.wait_until_reached()
+    arm = deployed.arm
+    places = [
+        arm.model.tool(np.array(told.points[0].positions), np.zeros(7))[0]
+        for told in arm.commands.messages
+    ]
+    times = arm.commands.times[-len(places) :]
+    for window in (20, 50):
+        ways = np.linalg.norm(np.array(places[window:]) - places[:-window], axis=1)
+        # Commands are not received when they are sent, but on average they are.
+        spans = np.array(times[window:]) - times[:-window]
+        assert (ways <= 0.25 * (spans + 0.05)).all()
+
+
+def test_a_managed_node_does_as_it_is_told(deploy):
+    deployed = deploy(autostart=False)
+    deployed.node.wait_for('waiting to be configured and activated')
+    assert deployed.state() == 'unconfigured'
+    assert not deployed.change('activate')
+    assert deployed.change('configure')
+    assert not deployed.change('configure')
+    assert deployed.state() == 'inactive'
+    deployed.meet()
+    deployed.send(deployed.far_goal())
+    deployed.node.wait_for('refused a goal from clicked_point: policy_node is not active')
+    assert deployed.change('activate')
+    deployed.arm.wait_for_states(10)
+    deployed.move()
+
+    deployed.commands.messages.clear()
+    assert deployed.change('deactivate')
+    deployed.wait_for_stop()
+    deployed.arm.wait_for_states(30)
+    assert [is_stop(told) for told in deployed.commands.messages].count(True) == 1
+    assert is_stop(deployed.commands.messages[-1])
+
+    deployed.commands.messages.clear()
+    assert deployed.change('activate')
+    deployed.wait_for_heartbeats()
+    assert not deployed.commands.messages  # the goal was dropped
+    assert deployed.change('deactivate')
+    assert deployed.change('cleanup')
+    assert deployed.state() == 'unconfigured'
+    deployed.peer.wait_until(lambda: not deployed.is_commanded(), 'nobody commands')
+    assert deployed.change('configure')
+    assert deployed.change('activate')
+    deployed.peer.wait_until(deployed.is_commanded, 'somebody commands')
+    deployed.arm.wait_for_states(10)
+    deployed.move()
+    deployed.commands.messages.clear()
+    assert deployed.change('active_shutdown')
+    assert deployed.node.end() == 0
+    assert [is_stop(told) for told in deployed.commands.messages].count(True) == 1
+    assert is_stop(deployed.commands.messages[-1])
+
+
+def test_a_node_that_is_activated_at_once_again_goes_on(deploy):
+    deployed = deploy()
+    deployed.wait_until_active()
+    deployed.arm.is_silent = True  # so that the node is waiting for a state
+    for _ in range(20):
+        assert deployed.change('deactivate')
+        assert deployed.change('activate')
+    deployed.wait_for_heartbeats()
+
+
+def test_a_killed_node_that_is_started_again_waits_for_a_goal(deploy):
+    deployed = deploy()
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    deployed.move()
+    deployed.node.kill()
+    deployed.commands.messages.clear()
+    deployed.start()
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(20)
+    deployed.wait_for_heartbeats()
+    assert not deployed.commands.messages
+    deployed.move()
+    deployed.node.signal(signal.SIGTERM)
+    assert deployed.node.end() == 0
+    assert [is_stop(told) for told in deployed.commands.messages].count(True) == 1
+    assert is_stop(deployed.commands.messages[-1])
+
+
+def test_a_stop_that_comes_before_the_model_of_the_arm_counts(deploy):
+    deployed = deploy(tells_model=False)
+    deployed.node.wait_for('waiting for the model of the arm')
+    deployed.trigger('stop')
+    deployed.arm.tell_model()
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    deployed.expect_no_goal_is_taken()
+    deployed.trigger('clear')
+    deployed.move()
+
+
+def test_a_dry_run_moves_nothing_and_shows_how_it_would(deploy):
+    deployed = deploy('none', outside='project')
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    markers = deployed.peer.listen(MarkerArray, 'policy_node/markers')
+    assert deployed.go((1.3, 0.75, 2.0)) == pytest.approx((1.3, 0.75, 0.685), abs=0.05)
+    markers.wait_for(lambda told: any(one.ns == 'motion' for one in told.markers))
+    deployed.arm.wait_for_states(50)
+    assert not deployed.commands.messages
+    assert not deployed.is_commanded()
+    figures = deployed.peer.figures('policy_node', lambda told: told.get('goal'))
+    assert figures['output'] == 'none'
+    assert figures['listeners'] == ''
+    with open(f'/proc/{deployed.node.pid}/maps') as maps:
+        assert 'torch' not in maps.read()
+
+
+def test_what_cannot_be_deployed_ends_the_node_in_a_sentence(world, policy, tmp_path):
+    damaged = tmp_path / 'damaged.onnx'
+    content = bytearray(policy.read_bytes())
+    content[200] ^= 1
+    damaged.write_bytes(content)
+    other = write_proportional_policy(tmp_path / 'other.onnx', 'point2d_large')
+    cases = [
+        ({'policy': str(other)}, 1, 'a policy for point2d_large cannot lead a tool: expected'),
+        ({'policy': str(damaged)}, 1, 'damaged.onnx: '),
+        ({'policy': str(policy), 'robot': 'r2d2'}, 2, "robot takes one of .* got 'r2d2'"),
+        ({'policy': str(policy), 'output': 'steam'}, 2, 'output takes one of .* got .steam'),
+    ]
+    nodes = [world.node('policy_node', **parameters) for parameters, _, _ in cases]
+    for node, (_, code, text) in zip(nodes, cases, strict=True):
+        node.wait_for(f'policy_node: .*{text}')
+        assert node.end() == code
+
+
+def test_a_policy_is_deployed_without_torch():
+    code = (
+        'import sys, mher_ros.ros.policy_node, mher_ros.ros.deployment\n'
+        "print([name for name in ('torch', 'mher_ros.learning') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.stdout == '[]\n', done.stderr
