@@ -183,6 +183,7 @@ class Deployment:
                 if command is not None:
                     self.latency.note(self._states.received)
                 self.reach.think(now)
+                self._send(self.reach.watch(now))  # before a new goal can hide what went wrong
             self._tell_changes()
 
     def motion(self) -> Motion:
