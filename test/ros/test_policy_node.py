@@ -37,16 +37,13 @@ def deploy(world, policy):
         deployed.close()
 
 
-def check_twist(message, deployed):
-    assert message.header.frame_id == 'world'
-    assert not vector(message.twist.angular).any()
-
-
 def check_pose(message, deployed):
     assert message.header.frame_id == 'world'
     turn = message.pose.orientation
     assert np.linalg.norm((turn.w, turn.x, turn.y, turn.z)) == pytest.approx(1.0)
     assert np.linalg.norm(vector(message.pose.position) - deployed.arm.tool) < 0.1
+    age = deployed.peer.node.get_clock().now() - Time.from_msg(message.header.stamp)
+    assert 0 <= age.nanoseconds < 10 * SECOND
 
 
 def check_trajectory(message, deployed):
@@ -83,13 +80,7 @@ def test_an_arm_is_told_what_its_controller_takes(deploy, output):
     message = deployed.commands.messages[-1]
     assert type(message) is MESSAGES[output]
     CHECKS[output](message, deployed)
-    if hasattr(message, 'header') and output == 'pose':
-        age = deployed.peer.node.get_clock().now() - Time.from_msg(message.header.stamp)
-        assert 0 <= age.nanoseconds < 10 * SECOND
     deployed.wait_until_reached()
-    # An interrupted motion ends in a stop, too: where the tool is, not where it was to go.
-    deployed.move()
-    assert deployed.node.stop() == 0
 
 
 def test_a_namespace_moves_the_lot_and_joints_come_in_any_order(deploy):
@@ -106,7 +97,7 @@ def test_a_namespace_moves_the_lot_and_joints_come_in_any_order(deploy):
     deployed.wait_until_active()
     deployed.arm.wait_for_states(5)
     deployed.move()
-    check_twist_speed(deployed)
+    check_speed(deployed)
     deployed.wait_until_reached()
     topics = dict(deployed.peer.node.get_publisher_names_and_types_by_node('policy_node', '/left'))
     ours = [
@@ -122,7 +113,7 @@ def test_a_namespace_moves_the_lot_and_joints_come_in_any_order(deploy):
     assert is_stop(deployed.commands.messages[-1])
 
 
-def check_twist_speed(deployed):
+def check_speed(deployed):
     """Between two set-points some time apart the tool is to go no faster than the default cap."""
     deployed.wait_until_reached()
     arm = deployed.arm

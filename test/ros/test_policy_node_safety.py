@@ -143,6 +143,8 @@ def test_caps_hold_on_the_topic(shared):
     changes = np.linalg.norm(np.diff(velocities, axis=0), axis=1)
     assert (changes <= 1.0 * np.minimum(times, 0.1)).all()
     assert (speeds > 0.0).all()
+    assert {told.header.frame_id for told in shared.commands.messages} == {'world'}
+    assert not any(vector(told.twist.angular).any() for told in shared.commands.messages)
 
 
 @pytest.mark.parametrize(
