@@ -22,15 +22,15 @@ ORIENTATION_COST = 0.1
 ORIENTATION_GAIN = 5.0
 """Speed of turning per rad that is left [1/s]."""
 POSTURE_COST = 0.03
-"""Weight of a rad of motion that is not towards the arm's home, in the same units."""
+"""Weight of a rad of motion that is not towards where it is at ease, in the same units."""
 POSTURE_GAIN = 0.5
-"""Speed of a joint towards home per rad that is left [1/s]."""
+"""Speed of a joint towards where it is at ease per rad that is left [1/s]."""
 BRAKING = 5.0
 """Speed at which a joint may near its limit per rad that is left [1/s]."""
-DAMPING = 1e-4
+DAMPING = 1e-3
 """Weight of a rad of motion, squared; near a singularity it keeps the joints slow."""
 SMALL = 1e-6 * np.eye(3)
-"""Keeps the pull home finite near a singularity [m^2]."""
+"""Keeps that pull finite near a singularity [m^2]."""
 TOLERANCE = 1e-9
 """By which a joint's velocity may miss its limit [rad/s]."""
 
@@ -48,14 +48,15 @@ class JointMotion:
     .. math::
 
         \min \; \|J_p \dot q - v\|^2 + c^2 \|J_r \dot q - K e_r\|^2
-        + p^2 \|\dot q - N G\,(q_{home} - q)\|^2 + \lambda \|\dot q\|^2
+        + p^2 \|\dot q - N G\,(q_{ease} - q)\|^2 + \lambda \|\dot q\|^2
 
     where :math:`e_r` is the rotation that is left and :math:`N` leaves of a motion what does not
-    move the tool: joints that are free to move keep near home, so that the elbow does not wander
-    off while the tool goes from goal to goal. All this is subject to the limits of velocity, and
-    of position: :math:`-B (q - q_{min}) \le \dot q \le B (q_{max} - q)`. To stand still is always
-    within the limits, so there always is a solution; a joint that is found beyond its range can
-    only move back. The other joints of the chain are taken to stand still.
+    move the tool: joints that are free to move keep near where they were at ease, so that the
+    elbow does not wander off while the tool goes from goal to goal. All this is subject to the
+    limits of velocity, and of position: :math:`-B (q - q_{min}) \le \dot q \le B (q_{max} - q)`.
+    To stand still is always within the limits, so there always is a solution; a joint that is
+    found beyond its range can only move back. The other joints of the chain are taken to stand
+    still.
 
     Almost all of the work is done by ``look``, before it is known how the tool is to move.
     """
@@ -66,9 +67,8 @@ class JointMotion:
         count = len(arm.joint_names)
         self._dofs = np.array([int(np.flatnonzero(arm.order == i)[0]) for i in range(count)])
         self._task = _ToolMotion(arm.model, self._dofs)
-        self._tasks: tuple[mink.Task, ...] = (self._task,)
-        if arm.home is not None:
-            self._tasks += (_Posture(self._task, arm.home, self._dofs),)
+        self._posture = _Posture(self._task, self._dofs)
+        self._tasks: tuple[mink.Task, ...] = (self._task, self._posture)
         self._limit = _JointLimit(arm, self._dofs)
         self._damping = DAMPING * np.eye(arm.model.nv)
         self._no_rows = np.empty((0, arm.model.nv))
@@ -77,6 +77,15 @@ class JointMotion:
         """Return what ``move`` does after a ``look``."""
         self.look(positions, orientation)
         return self.move(tool_velocity)
+
+    @property
+    def ease(self) -> Vector | None:
+        """Where joints that are free to move are drawn to (k,) [rad or m]; None: nowhere."""
+        return self._posture.ease
+
+    @ease.setter
+    def ease(self, positions: Vector | None) -> None:
+        self._posture.ease = positions
 
     def look(self, positions: Vector, orientation: Vector) -> None:
         """
@@ -165,18 +174,22 @@ class _ToolMotion(mink.Task):
 
 
 class _Posture(mink.Task):
-    """A pull towards home of the joints as far as the tool does not move by it."""
+    """A pull of the joints to where they are at ease as far as the tool does not move by it."""
 
-    def __init__(self, tool: _ToolMotion, home: Vector, dofs: NDArray[np.int_]) -> None:
+    def __init__(self, tool: _ToolMotion, dofs: NDArray[np.int_]) -> None:
         super().__init__(cost=np.array((POSTURE_COST,)))
-        self._tool, self._home, self._dofs = tool, home, dofs
+        self._tool, self._dofs = tool, dofs
+        self.ease: Vector | None = None
+        """Where joints are at ease (k,) [rad or m]; None: wherever they are."""
         self._weights = np.zeros((tool.jacobian.shape[1],) * 2)
         self._weights[dofs, dofs] = POSTURE_COST**2
         self._pull = np.zeros(len(self._weights))
 
     def compute_error(self, configuration: mink.Configuration) -> Vector:
-        """Return the velocity towards home, negated, that does not move the tool (nv,)."""
-        way = POSTURE_GAIN * (self._home - configuration.data.qpos[self._dofs])
+        """Return the velocity towards it, negated, that does not move the tool (nv,)."""
+        if self.ease is None:
+            return -self._pull
+        way = POSTURE_GAIN * (self.ease - configuration.data.qpos[self._dofs])
         rows = self._tool.jacobian[:3, self._dofs]
         moved = rows.T @ dposv(rows @ rows.T + SMALL, rows @ way)[1]
         self._pull[self._dofs] = way - moved

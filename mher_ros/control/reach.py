@@ -40,6 +40,8 @@ In training a tool is led towards a place 50 mm away and gets 30 to 33 mm near t
 """
 BRAKING = 0.8
 """Share of the acceleration that is counted on to come to rest at the goal."""
+BLIND = 0.02
+"""How far the tool is sent, at most, while no joint state tells that it moves [m]."""
 NOTHING: Vector = np.empty(0)
 JUMPS = (Status.JOINTS_JUMPED, Status.CLOCK_JUMPED)
 """When the state before is believed rather than the latest."""
@@ -61,6 +63,8 @@ class Command:
     """(k,) [rad or m]"""
     joint_velocities: Vector | None
     """(k,) [rad/s or m/s]"""
+    dt: float
+    """Time since the command before [s]."""
     is_stop: bool = False
     """Whether the arm is to stay there: nothing follows until there is a reason to move."""
 
@@ -119,6 +123,7 @@ class Reach:
         self._positions = NOTHING
         self._tool: Vector | None = None
         self._has_thought = False
+        self._blind = self._sent = 0.0
         self.late = 0
         """Steps of the policy that came more than a control period late."""
 
@@ -157,12 +162,16 @@ class Reach:
         self._goal = taken
         return taken
 
-    def take_state(self, now: float, stamp: int, positions: Vector, velocities: Vector) -> None:
-        """Take a joint state (n,), stamped ``stamp`` [ns]."""
-        if self.guard.take_state(now, stamp, positions, velocities):
-            if self._moving and self.guard.status in JUMPS:
-                return  # One wrong reading must not be where the arm is told to stop.
-            self._positions, self._velocities, self._tool = positions, velocities, None
+    def take_state(self, now: float, stamp: int, positions: Vector, velocities: Vector) -> bool:
+        """Take a joint state (n,), stamped ``stamp`` [ns]; return whether it may be answered."""
+        if not self.guard.take_state(now, stamp, positions, velocities):
+            return False
+        if self._moving and self.guard.status in JUMPS:
+            return False  # One wrong reading must not be where the arm is told to stop.
+        still = np.array_equal(positions, self._positions)
+        self._blind, self._sent = self._blind + self._sent if still else 0.0, 0.0
+        self._positions, self._velocities, self._tool = positions, velocities, None
+        return True
 
     def take_bad_state(self, now: float, reason: str) -> None:
         """Take note of a joint state that cannot be read."""
@@ -209,7 +218,8 @@ class Reach:
         except MotionError as error:
             self.guard.fail(str(error))
             return self._rest()
-        return self._command(velocity)
+        self._sent += _length(reference.led) * dt
+        return self._command(velocity, dt)
 
     def think(self, now: float) -> None:
         """Work out where to go next; nobody need wait for it."""
@@ -227,14 +237,25 @@ class Reach:
             return
         self._wanted = self._within_reason(self._decided)
         if self._follows:
-            self.guard.follow(now, _length(self._reference.tool_position - tool))
+            self._watch_arm(now, tool)
+
+    def _watch_arm(self, now: float, tool: Vector) -> None:
+        """Look whether the arm does what it is told."""
+        reference, space = self._reference, self.workspace
+        behind = math.inf
+        if self._blind <= BLIND:
+            behind = _length(reference.tool_position - tool)
+        self.guard.follow(now, behind, reference.most_ahead)
+        out = np.maximum(space.box_low - tool, tool - space.box_high)
+        self.guard.stay_inside(max(0.0, float(out.max())))
 
     def _begin(self, now: float) -> None:
         self._start_over()
         self._limiter.reset()
+        self.guard.set_out()
         self._moving = True
         self._last, self._due = now - self._tick, now
-        self._has_thought = False
+        self._has_thought, self._blind, self._sent = False, 0.0, 0.0
 
     def _rest(self) -> Command | None:
         if not self._moving:
@@ -242,7 +263,7 @@ class Reach:
         self._moving = False
         self._limiter.reset()
         self._start_over()
-        return self._command(np.zeros(3), is_stop=True)
+        return self._command(np.zeros(3), self._tick, is_stop=True)
 
     def _start_over(self) -> None:
         """Put the reference where the arm is, or can stop; no told velocity takes it far away."""
@@ -286,7 +307,7 @@ class Reach:
         most = math.sqrt(self.limits.acceleration * max(0.0, 2.0 * self._leash - distance))
         return wanted if away <= most else wanted - ahead * ((away - most) / distance)
 
-    def _command(self, velocity: Vector, is_stop: bool = False) -> Command:
+    def _command(self, velocity: Vector, dt: float, is_stop: bool = False) -> Command:
         reference = self._reference
         return Command(
             reference.tool_position,
@@ -294,6 +315,7 @@ class Reach:
             reference.orientation,
             reference.joint_positions,
             reference.joint_velocities,
+            dt,
             is_stop,
         )
 

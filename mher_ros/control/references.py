@@ -20,8 +20,15 @@ __all__ = ['JointReference', 'Reference', 'ToolReference']
 
 Vector = NDArray[np.float64]
 
+STILL: Vector = np.zeros(3)
 SETTLING = 0.5
 """Time in which a reference that the arm does not know comes to where the arm is [s]."""
+STUCK = 0.5
+"""Part of what a stuck arm would lag behind, beyond which an arm is taken to be stuck."""
+LAG = 0.004
+"""Lag that says nothing, however slow the motion [m]."""
+LEAST_LED = 0.3
+"""Part of a velocity that joints must be able to give to the tool to move at all."""
 LEAD = 0.1
 """For how long an arm that is told to stop goes on as it moves now [s]: about its own delay."""
 
@@ -37,6 +44,10 @@ class Reference(abc.ABC):
     """Joints (k,) [rad or m] that have the tool there, if the arm is told joints."""
     joint_velocities: Vector | None = None
     """How they move (k,) [rad/s or m/s], if the arm is told joints."""
+    led: Vector = STILL
+    """How the point moves (3,) [m/s]."""
+    most_ahead: float = math.inf
+    """How far the point can be from the tool of an arm that follows it [m]."""
 
     @abc.abstractmethod
     def begin(self, positions: Vector, velocities: Vector) -> None:
@@ -65,7 +76,8 @@ class ToolReference(Reference):
     def begin(self, positions: Vector, velocities: Vector) -> None:
         """Put the point at the tool."""
         position, velocity = self._arm.tool(positions, velocities)
-        self.tool_position = position + LEAD * velocity
+        self.tool_position = position if self._tied else position + LEAD * velocity
+        self._ahead_of_stuck = np.zeros(3)
         _, self.orientation = self._arm.tool_pose(positions)
 
     def look(self, positions: Vector) -> None:
@@ -73,9 +85,13 @@ class ToolReference(Reference):
 
     def advance(self, velocity: Vector, dt: float, tool: Vector, positions: Vector) -> None:
         """Lead the point on."""
+        self.led = velocity
         point = self.tool_position + velocity * dt
         if self._tied:
-            point += (tool - point) * (1.0 - math.exp(-dt / SETTLING))
+            kept = math.exp(-dt / SETTLING)
+            point = tool + (point - tool) * kept
+            self._ahead_of_stuck = (self._ahead_of_stuck + velocity * dt) * kept
+            self.most_ahead = LAG + STUCK * float(np.linalg.norm(self._ahead_of_stuck))
         self.tool_position = point
 
 
@@ -97,6 +113,7 @@ class JointReference(Reference):
         ahead = positions[:count] + LEAD * np.clip(velocities[:count], -fastest, fastest)
         self.joint_positions = np.clip(ahead, arm.lower, arm.upper)
         self.joint_velocities = np.zeros(count)
+        self._motion.ease = self.joint_positions
         self._point.begin(positions, velocities)
         _, self.orientation = arm.tool_pose(positions)
         self.tool_position = arm.tool_position(self._with_others(positions))
@@ -116,13 +133,18 @@ class JointReference(Reference):
             self.look(positions)
         self._has_looked = False
         speeds = self._motion.move(velocity)
-        self.joint_velocities = speeds
+        led = self._motion.tool_velocity(speeds)
+        if led @ velocity < LEAST_LED * (velocity @ velocity):
+            # Limits leave no way there: joints that moved all the same would only wander off.
+            speeds, led = np.zeros_like(speeds), STILL
+        self.joint_velocities, self.led = speeds, led
         self.joint_positions = self._start[: self._count] + speeds * dt
         if self._tied:
-            self._point.advance(velocity, dt, tool, positions)
+            self._point.advance(led, dt, tool, positions)
             self.tool_position = self._point.tool_position
+            self.most_ahead = self._point.most_ahead
         else:
-            self.tool_position = self.tool_position + self._motion.tool_velocity(speeds) * dt
+            self.tool_position = self.tool_position + led * dt
 
     def _with_others(self, positions: Vector) -> Vector:
         """Return the reference's joints, with those that are not commanded as they are (n,)."""

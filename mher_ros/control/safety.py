@@ -20,6 +20,8 @@ SECOND = 1_000_000_000
 """In nanoseconds."""
 CLOCK_JUMP = SECOND
 """A stamp older by more than this tells of a clock set back; by less, of a late message [ns]."""
+BOX_SLACK = 0.02
+"""How much farther out of its box the tool may come than it was [m]."""
 JUMP_SLACK = 0.05
 """Change of a joint that is no jump, however little time has passed [rad or m]."""
 
@@ -37,6 +39,7 @@ class Status(enum.Enum):
     JOINTS_JUMPED = 'the joints moved faster than any arm does'
     CLOCK_JUMPED = 'the clock of the joint states was set back'
     NOT_FOLLOWING = 'the arm does not follow its commands'
+    OUTSIDE_BOX = 'the tool has left its box'
     NO_COMMAND = 'no usable command could be made'
     STOPPED = 'stopped until the stop is cleared'
 
@@ -144,6 +147,7 @@ class Guard:
         self._trouble: tuple[Status, str] | None = (Status.NO_STATE, Status.NO_STATE.value)
         self._goal_at: float | None = None
         self._far_since: float | None = None
+        self._least_outside = math.inf
         self._idle = (Status.NO_GOAL, 'no goal has come yet')
         self._settle()
 
@@ -235,19 +239,36 @@ class Guard:
         """Take note that no command could be made: the policy's is not finite, or no solution."""
         self._drop(Status.NO_COMMAND, reason)
 
-    def follow(self, now: float, distance: float) -> None:
-        """Take note of how far the tool is from where it was sent [m]."""
+    def follow(self, now: float, distance: float, most: float = math.inf) -> None:
+        """
+        Take note of how far the tool is from where it was sent [m].
+
+        It is infinite if joint states tell of no motion at all. ``most`` [m] stands for the leash
+        where it is shorter.
+        """
         now = self._advance(now)
-        if self._goal_at is None or distance <= self._options.leash:
+        if self._goal_at is None or distance <= min(self._options.leash, most):
             self._far_since = None
         elif self._far_since is None:
             self._far_since = now
         elif now - self._far_since > self._options.follow_timeout:
+            where = f'the tool is {distance:.3f} m from where it was sent'
+            if distance == math.inf:
+                where = 'no joint has moved while the tool was sent on'
             self._drop(
                 Status.NOT_FOLLOWING,
-                f'the tool is {distance:.3f} m from where it was sent, '
-                f'for more than {self._options.follow_timeout:g} s',
+                f'{where}, for more than {self._options.follow_timeout:g} s',
             )
+
+    def set_out(self) -> None:
+        """Take note that a motion begins, wherever the tool is."""
+        self._least_outside = math.inf
+
+    def stay_inside(self, outside: float) -> None:
+        """Take note of how far outside its box the tool is [m]; it may only come back."""
+        self._least_outside = min(self._least_outside, outside)
+        if self._goal_at is not None and outside > self._least_outside + BOX_SLACK:
+            self._drop(Status.OUTSIDE_BOX, f'it is {outside:.3f} m outside')
 
     def take_change(self) -> Change | None:
         """Return the earliest change of the status that was not taken yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from array import array
+import math
 from typing import ClassVar
 
 from geometry_msgs.msg import PoseStamped, TwistStamped
@@ -16,6 +17,9 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 __all__ = ['ARM_OUTPUTS', 'ArmOutput']
+
+ROUNDING = 1e-6
+"""In milliseconds."""
 
 
 class ArmOutput(abc.ABC):
@@ -101,14 +105,17 @@ class TrajectoryCommands(ArmOutput):
         self, node: Node, topic: str, frame: str, joints: tuple[str, ...], tick: float
     ) -> None:
         super().__init__(node, topic, frame, joints, tick)
-        self._next = TrajectoryWriter(joints, tick)
-        self._last = TrajectoryWriter(joints, max(tick, LEAD))
+        self._joints, self._tick = joints, tick
+        self._writers: dict[int, TrajectoryWriter] = {}
 
     def send(self, command: Command) -> None:
-        """Publish where the joints are to be one tick later; for a stop, when they can be."""
+        """Publish where the joints are to be, in as much time as the tool was led on for."""
         assert command.joint_positions is not None
-        writer = self._last if command.is_stop else self._next
-        self._publisher.publish(writer.write(0, command.joint_positions))
+        seconds = max(self._tick, LEAD if command.is_stop else command.dt)
+        millis = math.ceil(1000.0 * seconds - ROUNDING)
+        if millis not in self._writers:
+            self._writers[millis] = TrajectoryWriter(self._joints, millis / 1000.0)
+        self._publisher.publish(self._writers[millis].write(0, command.joint_positions))
 
 
 class PositionCommands(ArmOutput):

@@ -7,14 +7,13 @@ import abc
 from geometry_msgs.msg import TwistStamped
 from mher_ros.control.robot import Topics
 from mher_ros.ros.inbox import Inbox, RELIABLE
-from mher_ros.ros.wire import MessageError, TwistReader
+from mher_ros.ros.wire import MessageError, stamp_of, TwistReader
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.trajectory import Trajectory
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
-from rclpy.time import Time
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
@@ -130,7 +129,7 @@ class JointInput(CommandInput):
         except MessageError as error:
             self._refuse(self._trajectories.topic, error)
             return None
-        return Time.from_msg(message.header.stamp).nanoseconds, points[-1]
+        return stamp_of(message.header.stamp), points[-1]
 
     def follow(self, period: float) -> NDArray[np.float64] | None:
         """Return the newest vector, or where the newest trajectory has got to."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+import math
 
 from mher_ros.ros.markers import deployment_markers
 import numpy as np
@@ -27,6 +28,8 @@ class Motion:
     """What is commanded (3,) [m/s], or would be if commands went out."""
     goal: NDArray[np.float64] | None = None
     """Where it is to go (3,) [m], if anywhere."""
+    distance: float = math.nan
+    """How far the tool is from there [m]; NaN where one of them is not known."""
     reached: bool = False
 
 

@@ -8,19 +8,20 @@ import time
 
 from geometry_msgs.msg import PointStamped
 from mher_ros.control.arm_model import ArmModel
-from mher_ros.control.fit import check_fit
+from mher_ros.control.fit import check_fit, FitError
 from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.control.reach import Command, Reach
 from mher_ros.control.robot import load_robot, ROBOT_DESCRIPTION, RobotConfig
 from mher_ros.control.safety import Status
 from mher_ros.control.workspace import Workspace
 from mher_ros.errors import ArmError, StopAsked
+from mher_ros.interface import TaskInterface
 from mher_ros.policy.find import find_policy
 from mher_ros.policy.run import load
 from mher_ros.ros.arm_output import ARM_OUTPUTS, ArmOutput
 from mher_ros.ros.deploy_view import DeployView, Motion
 from mher_ros.ros.goal_input import GoalInput
-from mher_ros.ros.inbox import Inbox, LATCHED
+from mher_ros.ros.inbox import Inbox, LATCHED, SEVERAL
 from mher_ros.ros.latency import Latency
 from mher_ros.ros.policy_options import PolicyOptions
 from mher_ros.ros.process import StopRequest
@@ -69,7 +70,9 @@ class Deployment:
         path = find_policy(options.policy)
         self.policy = policy = load(path)
         interface = policy.interface
-        check_fit(interface)  # before the wait for the arm's model
+        # Before the wait for the arm's model.
+        check_fit(interface)
+        _check_place(interface, robot)
         self.output = robot.output if options.output == 'robot' else options.output
         self.arm = arm = ArmModel(robot, _model_text(node, robot, stop))
         self.workspace = workspace = Workspace(
@@ -96,7 +99,7 @@ class Deployment:
         )
         self.latency = Latency(self._tick)
         self._reader = JointStateReader(arm.state_names, needs_velocities=False)
-        self._states = Inbox(node, JointState, robot.topics.joint_states)
+        self._states = Inbox(node, JointState, robot.topics.joint_states, SEVERAL)
         self._commands: ArmOutput | None = None
         if self.output != 'none':
             self._commands = ARM_OUTPUTS[self.output](
@@ -136,8 +139,7 @@ class Deployment:
     def activate(self) -> None:
         """Take goals, and move the arm to them, from now on."""
         with self._lock:
-            while self._states.take(0.0) is not None:
-                pass  # It came before, so it does not count.
+            self._states.take_all(0.0)  # They came before, so they do not count.
             self.reach.restart()
             self._active = True
         self._logger.info(
@@ -167,13 +169,13 @@ class Deployment:
             self._tell_changes()
 
     def step(self) -> None:
-        """Wait for a joint state, for a while, and answer it if it is time to."""
-        raw = self._states.take(time.monotonic() + PATIENCE)
+        """Wait for joint states, for a while, and answer the newest if it is time to."""
+        raws = self._states.take_all(time.monotonic() + PATIENCE)
         with self._lock:
             if not self._active:
                 return
             now = time.monotonic()
-            if raw is None or not self._take_state(now, raw):
+            if not self._take_newest(now, raws):
                 self._send(self.reach.watch(now))
             elif now >= self._due - SLACK * self._tick:
                 # Late is late: what was missed is not made up for.
@@ -190,7 +192,7 @@ class Deployment:
         """Return what the arm is up to."""
         with self._lock:
             reach = self.reach
-            return Motion(reach.tool, reach.velocity, reach.goal, reach.reached)
+            return Motion(reach.tool, reach.velocity, reach.goal, reach.distance, reach.reached)
 
     def figures(self) -> dict[str, str]:
         """Return what diagnostics tell, since the last call."""
@@ -222,17 +224,20 @@ class Deployment:
         if self._commands is not None:
             self._commands.close()
 
-    def _take_state(self, now: float, raw: bytes) -> bool:
-        """Take a joint state; return whether it may be answered."""
-        try:
-            stamp, positions, velocities = self._reader.read(raw)
-        except OtherJointsError:
+    def _take_newest(self, now: float, raws: list[bytes]) -> bool:
+        """Take the newest joint state that is the arm's; return whether it may be answered."""
+        for raw in reversed(raws):
+            try:
+                stamp, positions, velocities = self._reader.read(raw)
+                break
+            except OtherJointsError:
+                pass  # A gripper, say, that tells of itself under the same name.
+            except MessageError as error:
+                self.reach.take_bad_state(now, str(error))
+                return False
+        else:
             return False
-        except MessageError as error:
-            self.reach.take_bad_state(now, str(error))
-            return False
-        self.reach.take_state(now, stamp, positions, velocities)
-        return True
+        return self.reach.take_state(now, stamp, positions, velocities)
 
     def _on_goal(self, position: Vector, source: str) -> Vector:
         with self._lock:
@@ -251,7 +256,8 @@ class Deployment:
         self._accepted.publish(message)
 
     def _tool(self) -> Vector | None:
-        return self.reach.tool
+        with self._lock:
+            return self.reach.tool
 
     def _send(self, command: Command | None) -> None:
         if command is not None and self._commands is not None:
@@ -264,6 +270,16 @@ class Deployment:
                 self._logger.warning(text)
             else:
                 self._logger.info(text)
+
+
+def _check_place(interface: TaskInterface, robot: RobotConfig) -> None:
+    """Refuse to put the workspace of one arm where it was trained on another."""
+    if robot.workspace.origin is None and robot.simulation_task != interface.task:
+        raise FitError(
+            f'workspace.origin of robot {robot.name} is expected to say where on it the workspace '
+            f'of {interface.task} lies; without it, a policy for '
+            f'{robot.simulation_task or "no task"} would do'
+        )
 
 
 def _model_text(node: Node, robot: RobotConfig, stop: StopRequest) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from mher_ros.ros.wire import MessageError, SECOND
+from mher_ros.ros.wire import MessageError, SECOND, stamp_of
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class Frames:
 
 def _check_age(frame: str, transform: Any, message: Any) -> None:
     """Refuse a transform of another time; one that never changes has none."""
-    stamps = [Time.from_msg(stamp).nanoseconds for stamp in (transform, message)]
+    stamps = [stamp_of(stamp) for stamp in (transform, message)]
     if all(stamps) and abs(stamps[1] - stamps[0]) > OLDEST * SECOND:
         raise MessageError(
             f'a transform from {frame!r} within {OLDEST} s of the message is expected, '

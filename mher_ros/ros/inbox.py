@@ -10,7 +10,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-__all__ = ['Inbox', 'LATCHED', 'LISTENING', 'RELIABLE', 'SPEAKING']
+__all__ = ['Inbox', 'LATCHED', 'LISTENING', 'RELIABLE', 'SEVERAL', 'SPEAKING']
 
 LISTENING = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """
@@ -18,6 +18,8 @@ Only the newest counts, and nothing is acknowledged: that halves the threads wok
 
 Whoever needs an answer asks again anyway, since the other process may have died.
 """
+SEVERAL = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""For a topic on which others speak, too: none of theirs displaces the newest that counts."""
 RELIABLE = QoSProfile(depth=1)
 """For a message that somebody may publish once, by hand."""
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -60,6 +62,18 @@ class Inbox:
         message, about = taken
         self.received = about['received_timestamp']
         return message
+
+    def take_all(self, deadline: float) -> list[bytes]:
+        """Return what has come, the oldest first; wait until ``deadline`` if there is nothing."""
+        message = self.take(deadline)
+        if message is None:
+            return []
+        messages, handle = [message], self.subscription.handle
+        with handle:
+            while (taken := handle.take_message(self.kind, True)) is not None:
+                messages.append(taken[0])
+                self.received = taken[1]['received_timestamp']
+        return messages
 
 
 class _NotSpun(CallbackGroup):

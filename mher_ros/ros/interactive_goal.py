@@ -63,7 +63,7 @@ class InteractiveGoal:
     A ball with an arrow along each axis, in the frame of the arm's base.
 
     It follows whoever drags it, and is offered as a goal only when let go: an arm that followed
-    the mouse would be led through whatever lies on the way.
+    the mouse would be led through whatever lies on the way. A mere click moves nothing.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class InteractiveGoal:
         self._move(np.asarray(position, np.float64))
         self._sequence = 0
         self._holder, self._held_at = '', -math.inf
+        self._was_dragged = False
         self._updates = node.create_publisher(
             InteractiveMarkerUpdate, f'{NAMESPACE}/update', DEPTH
         )
@@ -121,9 +122,13 @@ class InteractiveGoal:
             self._on_refusal(error)
             return
         self._holder, self._held_at = feedback.client_id, time.monotonic()
-        if feedback.event_type == InteractiveMarkerFeedback.POSE_UPDATE:
+        if feedback.event_type == InteractiveMarkerFeedback.MOUSE_DOWN:
+            self._was_dragged = False
+        elif feedback.event_type == InteractiveMarkerFeedback.POSE_UPDATE:
+            self._was_dragged = True
             self.place(position)
-        elif feedback.event_type == InteractiveMarkerFeedback.MOUSE_UP:
+        elif feedback.event_type == InteractiveMarkerFeedback.MOUSE_UP and self._was_dragged:
+            self._was_dragged = False
             self._on_release(position)
 
     def _checked(self, feedback: InteractiveMarkerFeedback) -> Vector:

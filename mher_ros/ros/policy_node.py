@@ -51,7 +51,6 @@ class PolicyNode(LifecycleNode):
         # Whoever takes a deployment away, or its states, waits until no step is under way.
         self._stepping = threading.Lock()
         self._active = threading.Event()
-        self._was_reached: bool | None = None
         self._distance = self.create_publisher(Float64, '~/distance', 10)
         self._reached = self.create_publisher(Bool, '~/reached', 10)
         self.create_service(Trigger, '~/stop', self._on_stop)
@@ -174,7 +173,7 @@ class PolicyNode(LifecycleNode):
             return
         motion = deployment.motion()
         if motion.goal is not None:
-            self._distance.publish(Float64(data=deployment.reach.distance))
+            self._distance.publish(Float64(data=motion.distance))
         self._reached.publish(Bool(data=motion.reached))
 
     def _diagnose(self) -> tuple[bool, str, dict[str, str]]:

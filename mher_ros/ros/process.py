@@ -21,6 +21,7 @@ from mher_ros.options import OptionError
 __all__ = ['policy_node', 'run_process', 'sim_node', 'StopRequest', 'train_node']
 
 FAILED, WRONG_USE = 1, 2
+STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 class StopRequest:
@@ -64,11 +65,13 @@ def run_process(name: str, arguments: Sequence[str]) -> int:
     """
     Start ROS, call ``run`` of the module ``mher_ros.ros.NAME``, and return the exit code.
 
-    SIGINT and SIGTERM only tell it to stop, so that it can finish what it has begun.
+    SIGINT, SIGTERM and SIGHUP only tell it to stop, so that it can finish what it has begun.
     """
     stop = StopRequest()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop.ask)
+    for number in STOPPING:
+        # Who lets a node outlive its terminal has SIGHUP ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:
+            signal.signal(number, stop.ask)
     try:
         _run(name, arguments, stop)
         return FAILED if stop.failed else 0
@@ -82,7 +85,7 @@ def run_process(name: str, arguments: Sequence[str]) -> int:
     finally:
         # What is left is the end of Python, which takes handlers away: Ctrl-C pressed twice would
         # kill a node that has ended well, and look like a failure.
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)
 
 

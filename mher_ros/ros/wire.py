@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.serialization import deserialize_message, serialize_message
-from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -29,6 +28,7 @@ __all__ = [
     'JointStateWriter',
     'MessageError',
     'OtherJointsError',
+    'stamp_of',
     'TrajectoryWriter',
     'TwistReader',
     'TwistWriter',
@@ -41,6 +41,11 @@ STAMP_AT = 4
 """A header's stamp follows the four bytes that say how the rest is encoded."""
 SECOND = 1_000_000_000
 """In nanoseconds."""
+
+
+def stamp_of(time: Any) -> int:
+    """Return a ``builtin_interfaces/Time`` in ns; any there is, also before 1970."""
+    return int(time.sec) * SECOND + int(time.nanosec)
 
 
 class MessageError(MherError, ValueError):
@@ -86,10 +91,17 @@ class JointStateReader:
         velocities = np.array(numbers[count:]) if self._has_velocities else np.zeros(count)
         if self._order is not None:
             positions, velocities = positions[self._order], velocities[self._order]
-        # Nobody looks at the others.
-        if not math.isfinite(positions.sum() + velocities.sum()):
-            raise MessageError('a joint state of finite numbers is expected, got others')
+        if not math.isfinite(positions.sum() + velocities.sum()):  # nobody looks at the others
+            if not self._needs_velocities and np.isnan(velocities).all():
+                velocities = np.zeros_like(velocities)  # ros2_control's word for "not known"
+            self._check_finite('position', positions)
+            self._check_finite('velocity', velocities)
         return stamp, positions, velocities
+
+    def _check_finite(self, what: str, numbers: Vector) -> None:
+        for name, number in zip(self._names, numbers.tolist(), strict=True):
+            if not math.isfinite(number):
+                raise MessageError(f'a finite {what} of {name} is expected, got {number}')
 
     def _learn(self, raw: bytes) -> tuple[int, list[float]]:
         message = deserialize_message(raw, JointState)
@@ -119,7 +131,7 @@ class JointStateReader:
         message.effort = _marks(count + counts[1], counts[2])
         # Efforts are passed over: they differ in every message of a real arm.
         self._mould = _Mould(serialize_message(message), *counts, seen=raw, passed_over=counts[2])
-        return Time.from_msg(message.header.stamp).nanoseconds, numbers
+        return stamp_of(message.header.stamp), numbers
 
 
 class TrajectoryWriter:
@@ -178,7 +190,7 @@ class TwistReader:
         self._mould = _twist_mould(frame, seen=raw)
         linear, angular = message.twist.linear, message.twist.angular
         numbers = [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
-        return Time.from_msg(message.header.stamp).nanoseconds, numbers
+        return stamp_of(message.header.stamp), numbers
 
 
 class _Mould:

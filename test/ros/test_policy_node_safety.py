@@ -56,7 +56,7 @@ def test_a_joint_without_a_number_stops_the_arm(deployed, what, value):
         getattr(message, what)[3] = value
 
     deployed.expect_one_stop(lambda: setattr(deployed.arm, 'spoil', spoil))
-    deployed.node.wait_for('joint states cannot be used: a joint state of finite numbers')
+    deployed.node.wait_for(f'joint states cannot be used: a finite {what} of elbow_flex_joint')
     recover(deployed, 'cannot be used')
 
 

@@ -156,11 +156,11 @@ def test_big_endian_joint_states_are_read():
         ),
         (
             joint_state('ab', (1, np.nan), (1, 2)),
-            'a joint state of finite numbers is expected, got others',
+            'a finite position of b is expected, got nan',
         ),
         (
             joint_state('ab', (1, 2), (np.inf, 2)),
-            'a joint state of finite numbers is expected, got others',
+            'a finite velocity of a is expected, got inf',
         ),
     ],
 )
@@ -182,6 +182,12 @@ def test_a_joint_that_is_not_asked_for_may_tell_nonsense():
     for _ in range(2):
         _, *read = reader.read(serialize_message(joint_state('ax', (1, np.nan), (2, np.nan))))
         np.testing.assert_array_equal(read, ((1,), (2,)))
+
+
+def test_a_stamp_before_1970_is_read_like_any_other():
+    message = joint_state('a', (1,), (2,))
+    message.header.stamp.sec = -3
+    assert JointStateReader(['a']).read(serialize_message(message))[0] == -3 * SECOND
 
 
 def test_efforts_that_differ_each_time_are_passed_over(monkeypatch):
@@ -207,6 +213,12 @@ def test_a_joint_state_without_velocities_is_at_rest_for_those_who_do_not_need_t
         assert (positions.tolist(), velocities.tolist()) == ([1, number], [0, 0])
     _, _, velocities = reader.read(serialize_message(joint_state('ab', (1, 2), (3, 4))))
     assert velocities.tolist() == [3, 4]
+    unknown = serialize_message(joint_state('ab', (1, 2), (np.nan, np.nan)))
+    assert reader.read(unknown)[2].tolist() == [0, 0]
+    with pytest.raises(MessageError, match='velocity of b is expected, got nan'):
+        reader.read(serialize_message(joint_state('ab', (1, 2), (3, np.nan))))
+    with pytest.raises(MessageError, match='velocity of a is expected, got nan'):
+        JointStateReader(['a', 'b']).read(unknown)
     with pytest.raises(MessageError, match='2 names but 1 entries of velocity'):
         reader.read(serialize_message(joint_state('ab', (1, 2), (3,))))
 
