@@ -2,8 +2,8 @@
 The goal that people drag, with a client that does what RViz does.
 
 ``Rviz`` follows ``InteractiveMarkerClient`` of ros-visualization/interactive_markers (as read on
-its branch rolling) and ``InteractiveMarker`` of ros2/rviz, state by state: what it asks for and when,
-which updates it applies, queues, prunes and trips over, what it sends while somebody drags.
+its branch rolling) and ``InteractiveMarker`` of ros2/rviz, state by state: what it asks for and
+when, which updates it applies, queues, prunes and trips over, what it sends while somebody drags.
 """
 
 from collections import deque
