@@ -92,3 +92,57 @@ def test_a_state_that_came_late_does_not_move_the_arm_back():
     arm.tell_state(np.array(arm.positions) + 0.01, stamp=arm.stamp - 1)
     np.testing.assert_array_equal(arm.reach.tool, tool)
     assert not arm.tick(TICK).is_stop
+
+
+@pytest.mark.parametrize('output', ['twist', 'pose', 'joint_trajectory'])
+def test_a_command_says_how_long_ago_the_one_before_was(output):
+    arm = LedArm(output)
+    arm.start()
+    assert arm.tick().dt == pytest.approx(TICK)
+    for seconds in (0.01, 0.05, 0.013, 0.002, 0.09):
+        assert arm.tick(seconds).dt == pytest.approx(seconds)
+
+
+def test_a_command_reckons_with_states_that_were_not_answered():
+    arm = LedArm('joint_trajectory')
+    arm.start()
+    arm.run(5)
+    arm.pass_time(TICK)
+    assert arm.tell_state()
+    assert arm.tick().dt == pytest.approx(2 * TICK)
+
+
+def test_a_state_that_is_passed_over_is_not_to_be_answered():
+    arm = LedArm('twist')
+    arm.start()
+    arm.run(5)
+    arm.pass_time(TICK)
+    assert arm.tell_state()
+    assert not arm.tell_state(stamp=arm.stamp - 1)  # a late one
+    assert not arm.tell_state(arm.positions * np.nan)
+    arm.run(30)
+
+
+def test_a_jump_of_a_moving_arm_is_not_to_be_answered_but_stops_it():
+    arm = LedArm('joint_position')
+    arm.start()
+    arm.run(5)
+    arm.pass_time(TICK)
+    assert not arm.tell_state(arm.positions + 0.5)
+    stop = arm.watch()
+    assert stop.is_stop
+    np.testing.assert_allclose(stop.joint_positions, arm.positions, atol=0.05)
+    arm.pass_time(TICK)
+    assert arm.tell_state()
+
+
+@pytest.mark.parametrize('output', ['joint_position', 'joint_velocity'])
+def test_an_arm_far_from_home_sets_out_gently(output):
+    arm = LedArm(output)
+    arm.positions[[0, 2, 4]] += (0.2, -0.3, 0.5)
+    arm.start(arm.tool)
+    first = arm.tick()
+    assert np.linalg.norm(arm.reach.goal - arm.tool) < 1e-9  # nothing is to be done
+    assert np.abs(first.joint_velocities).max() < 0.05
+    for command in arm.run(100):
+        assert np.abs(command.joint_velocities).max() < 0.05

@@ -108,3 +108,69 @@ def test_velocities_are_found_for_where_the_joints_are(model, home):
     _, velocity = model.tool(moved, velocities)
     np.testing.assert_allclose(velocity, UP, atol=0.06)
     np.testing.assert_allclose(reference.joint_positions, moved[: len(model.home)], atol=0.03)
+
+
+@pytest.mark.parametrize('tied', [False, True])
+def test_joints_stay_near_where_they_were_when_the_motion_began(tied, model, home):
+    start = home.copy()
+    start[[0, 2]] += (0.3, -0.3)  # not where a simulation starts: nothing draws them there
+    reference = JointReference(model, tied)
+    reference.begin(start, still(home))
+    here, count = start.copy(), len(model.home)
+    for direction in (1.0, -1.0, -1.0, 1.0):
+        for _ in range(100):
+            tool, _ = model.tool(here, still(home))
+            reference.advance(direction * UP, TICK, tool, here)
+            here[:count] = reference.joint_positions
+    for _ in range(500):
+        reference.advance(np.zeros(3), TICK, tool, here)
+        here[:count] = reference.joint_positions
+    np.testing.assert_allclose(here, start, atol=0.02)
+
+
+@pytest.mark.parametrize('tied', [False, True])
+def test_joints_far_from_home_do_not_set_out_for_it(tied, model, home):
+    start = home.copy()
+    start[[0, 2, 4]] += (0.5, -0.5, 0.5)
+    reference = JointReference(model, tied)
+    reference.begin(start, still(home))
+    for _ in range(50):
+        reference.advance(np.zeros(3), TICK, reference.tool_position, start)
+        assert np.abs(reference.joint_velocities).max() < 1e-6
+
+
+@pytest.mark.parametrize('tied', [False, True])
+def test_joints_stand_still_when_their_limits_leave_no_way(tied, model, home):
+    # Stretched out upwards as far as it goes, and told to go on.
+    reference = JointReference(model, tied)
+    reference.begin(home, still(home))
+    here, count = home.copy(), len(model.home)
+    for _ in range(3000):
+        tool, _ = model.tool(here, still(home))
+        reference.advance(2.5 * UP, TICK, tool, here)
+        here[:count] = reference.joint_positions
+    np.testing.assert_array_equal(reference.joint_velocities, 0.0)
+    np.testing.assert_array_equal(reference.led, 0.0)
+
+
+@pytest.mark.parametrize('follows', [True, False])
+def test_the_farther_a_stuck_arm_is_left_behind_the_farther_ahead_may_the_point_be(
+    follows, kind, model, home
+):
+    reference = kind(model, tied=True)
+    reference.begin(home, still(home))
+    here, _ = model.tool(home, still(home))
+    for _ in range(200):
+        reference.advance(0.5 * UP, TICK, here, home)
+        if follows:
+            here = here + 0.5 * UP * TICK
+    ahead = np.linalg.norm(reference.tool_position - here)
+    assert (ahead <= reference.most_ahead) == follows
+    assert reference.most_ahead < 0.02  # at 0.05 m/s; the leash is 0.08 m
+
+
+def test_a_free_point_may_be_as_far_ahead_as_the_leash_is_long(kind, model, home):
+    reference = kind(model, tied=False)
+    reference.begin(home, still(home))
+    reference.advance(UP, TICK, model.tool(home, still(home))[0], home)
+    assert reference.most_ahead == np.inf

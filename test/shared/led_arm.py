@@ -44,6 +44,11 @@ class LedArm:
         """What was told, with the time."""
         self.told = None
         self.is_stuck = False
+        self.delay = 0.0
+        """Time after which it does as it is told [s]."""
+        self.noise = 0.0
+        """Of the joints that are told [rad]."""
+        self._random = np.random.default_rng(3)
 
     @property
     def tool(self):
@@ -56,10 +61,12 @@ class LedArm:
         self.reach.take_goal(self.now, goal, 'project')
 
     def tell_state(self, positions=None, velocities=None, stamp=None):
-        self.reach.take_state(
+        """Tell where the arm is, unless told otherwise; return whether it may be answered."""
+        noise = self.noise * self._random.standard_normal(len(self.positions))
+        return self.reach.take_state(
             self.now,
             self.stamp if stamp is None else stamp,
-            self.positions.copy() if positions is None else positions,
+            self.positions + noise if positions is None else positions,
             self.velocities.copy() if velocities is None else velocities,
         )
 
@@ -68,8 +75,9 @@ class LedArm:
         self.now += seconds
         self.stamp += round(seconds * SECOND)
         before = self.positions.copy()
-        if self.told is not None and not self.is_stuck:
-            self._move(self.told, seconds)
+        told = self._heard()
+        if told is not None and not self.is_stuck:
+            self._move(told, seconds)
         self.velocities = (self.positions - before) / seconds
 
     def tick(self, seconds=TICK):
@@ -96,6 +104,12 @@ class LedArm:
         if command is not None:
             self.commands.append((self.now, command))
         return command
+
+    def _heard(self):
+        if not self.delay:
+            return self.told
+        before = self.now - self.delay
+        return next((told for time, told in reversed(self.commands) if time <= before), None)
 
     def _ask(self, observation, goal):
         self.asked.append(self.now)

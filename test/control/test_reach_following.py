@@ -1,0 +1,139 @@
+"""An arm that does not do as it is told is stopped, however slow it is to move."""
+
+from led_arm import LedArm, TICK
+from mher_ros.control.motion_limiter import MotionLimits
+from mher_ros.control.safety import Status
+import numpy as np
+import pytest
+
+OUTPUTS = ('twist', 'pose', 'joint_trajectory', 'joint_position', 'joint_velocity')
+NOISE = 1e-6
+"""Of encoders: joints that are told never stand quite still [rad]."""
+HOLD = 30.0
+"""Time for which an arm is to stay at its goal [s]."""
+
+
+def slow(output, speed, **options):
+    """Return an arm with a goal that is some time away."""
+    arm = LedArm(output, limits=MotionLimits(speed=speed), **options)
+    arm.start(far_goal(arm))
+    return arm
+
+
+def far_goal(arm):
+    low, high = arm.workspace.low, arm.workspace.high
+    return np.where(arm.tool > (low + high) / 2, low, high)
+
+
+def seconds_until_stop(arm, most):
+    """Return how long the arm is sent on until it is told to stop."""
+    start = arm.now
+    while arm.now < start + most:
+        command = arm.tick()
+        if command is None or command.is_stop:
+            return arm.now - start
+    return float('inf')
+
+
+@pytest.mark.parametrize('output', ['twist', 'joint_velocity'])
+@pytest.mark.parametrize('speed', [0.05, 0.25])
+def test_a_stuck_arm_that_is_told_velocities_is_noticed_soon(output, speed):
+    arm = slow(output, speed)
+    arm.noise, arm.is_stuck = NOISE, True
+    assert seconds_until_stop(arm, 5.0) < 1.5
+    assert arm.guard.status is Status.NOT_FOLLOWING
+    assert 'from where it was sent' in arm.guard.reason
+
+
+@pytest.mark.parametrize('output', ['pose', 'joint_position', 'joint_trajectory'])
+@pytest.mark.parametrize('speed', [0.05, 0.25])
+def test_a_stuck_arm_that_is_told_places_is_noticed_when_it_is_left_behind(output, speed):
+    arm = slow(output, speed)
+    arm.noise, arm.is_stuck = NOISE, True
+    # The leash, at this speed, and the time for which it may be taut.
+    assert seconds_until_stop(arm, 10.0) < 0.08 / speed + 1.2
+    assert arm.guard.status is Status.NOT_FOLLOWING
+    assert 'from where it was sent' in arm.guard.reason
+
+
+@pytest.mark.parametrize('output', ['twist', 'joint_velocity'])
+def test_an_arm_that_gets_stuck_on_its_way_is_noticed(output):
+    arm = slow(output, 0.05)
+    arm.noise = NOISE
+    arm.run(150)
+    assert arm.guard.status is Status.RUNNING
+    arm.is_stuck = True
+    assert seconds_until_stop(arm, 5.0) < 2.0
+    assert arm.guard.status is Status.NOT_FOLLOWING
+
+
+@pytest.mark.parametrize('output', OUTPUTS)
+@pytest.mark.parametrize('speed', [0.05, 0.25])
+def test_an_arm_that_is_a_tenth_of_a_second_late_comes_to_its_goals(output, speed):
+    arm = slow(output, speed)
+    arm.noise, arm.delay = NOISE, 0.1
+    for _ in range(2):
+        for _ in range(round((0.5 / speed + 2.0) / TICK)):
+            assert not arm.tick().is_stop, arm.guard.reason
+        assert arm.reach.reached
+        arm.reach.take_goal(arm.now, far_goal(arm))
+
+
+@pytest.mark.parametrize('output', OUTPUTS)
+@pytest.mark.parametrize('speed', [0.01, 0.05, 0.25])
+def test_joints_that_are_told_never_to_move_stop_the_arm_at_any_speed(output, speed):
+    arm = slow(output, speed)
+    frozen = arm.positions.copy()
+    arm.tell_state = lambda: LedArm.tell_state(arm, frozen)
+    # 2 cm in the dark, the time for which it may be far away, and gathering speed.
+    assert seconds_until_stop(arm, 10.0) < 0.02 / speed + 1.2
+    assert arm.guard.status is Status.NOT_FOLLOWING
+    start = LedArm(output).tool
+    assert np.linalg.norm(arm.tool - start) < 0.02 + 0.8 * speed
+
+
+@pytest.mark.parametrize('output', OUTPUTS)
+def test_an_arm_that_rests_at_its_goal_is_left_there(output):
+    arm = LedArm(output)
+    arm.start()
+    # What encoders tell comes in steps, so that an arm at rest tells the same all the time.
+    arm.tell_state = lambda: LedArm.tell_state(arm, arm.positions.round(4))
+    arm.run(round(HOLD / TICK))
+    assert arm.guard.status is Status.RUNNING
+    assert arm.reach.distance < 0.003
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'joint_position', 'joint_velocity'])
+def test_an_arm_whose_limits_leave_no_way_waits_where_it_is(output, hemmed_in):
+    arm = slow(output, 0.25, name=hemmed_in)
+    arm.run(round(HOLD / TICK))
+    assert arm.guard.status is Status.RUNNING
+    assert not arm.reach.reached
+    before = arm.positions.copy()
+    arm.run(100)
+    np.testing.assert_allclose(arm.positions, before, atol=1e-6)
+
+
+@pytest.fixture(scope='module')
+def hemmed_in(tmp_path_factory):
+    """Return the file of a robot whose joints can hardly move."""
+    from mher_ros.control.robot import load_robot
+    import yaml
+
+    robot = load_robot('fetch')
+    text = {
+        'model': robot.model,
+        'simulation_model': 'task://fetch_reach',
+        'base_frame': robot.base_frame,
+        'tool_frame': robot.tool_frame,
+        'joints': list(robot.joints),
+        'home': dict(robot.home),
+        'joint_limits': {
+            name: {'lower': at - 0.05, 'upper': at + 0.05} for name, at in robot.home.items()
+        },
+        'output': robot.output,
+        'command_rate': robot.command_rate,
+    }
+    path = tmp_path_factory.mktemp('robot') / 'hemmed_in.yaml'
+    path.write_text(yaml.safe_dump(text))
+    return str(path)
