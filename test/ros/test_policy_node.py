@@ -240,6 +240,7 @@ def test_what_cannot_be_deployed_ends_the_node_in_a_sentence(world, policy, tmp_
     cases = [
         ({'policy': str(other)}, 1, 'a policy for point2d_large cannot lead a tool: expected'),
         ({'policy': str(damaged)}, 1, 'damaged.onnx: '),
+        ({'policy': str(policy), 'robot': 'sawyer'}, 1, 'workspace.origin of robot sawyer is exp'),
         ({'policy': str(policy), 'robot': 'r2d2'}, 2, "robot takes one of .* got 'r2d2'"),
         ({'policy': str(policy), 'output': 'steam'}, 2, 'output takes one of .* got .steam'),
     ]

@@ -22,7 +22,7 @@ MESSAGES = {
     'joint_velocity': Float64MultiArray,
 }
 RATE = 100.0
-"""States in a second."""
+"""States in a second, unless a test says otherwise."""
 
 
 class FakeArm:
@@ -42,6 +42,9 @@ class FakeArm:
         """States told so far."""
         self.spoil = None
         """Changes a joint state before it is told."""
+        self.rate = RATE
+        self.company = ()
+        """Joint states of others that are told right after each of the arm's."""
         self.is_silent = self.is_stuck = False
         self.shift = 0
         """Added to the stamps [ns]."""
@@ -75,7 +78,7 @@ class FakeArm:
 
     def _run(self):
         last = time.monotonic()
-        while not self._closing.wait(1.0 / RATE):
+        while not self._closing.wait(1.0 / self.rate):
             now = time.monotonic()
             velocities = np.zeros(len(self.positions))
             if self.commands.messages and not self.is_stuck:
@@ -96,6 +99,8 @@ class FakeArm:
         if self.spoil is not None:
             self.spoil(message)
         self._states.publish(message)
+        for other in self.company:
+            self._states.publish(other)
         self.published += 1
 
     def _velocities(self, command, seconds):

@@ -1,0 +1,117 @@
+"""Joint states that are unusual but right move the arm as others do."""
+
+import signal
+
+from deployed import Deployed, is_stop
+import numpy as np
+from proportional_policy import write_proportional_policy
+import pytest
+from sensor_msgs.msg import JointState
+
+pytestmark = pytest.mark.ros
+
+SPEED = 0.25
+"""Default cap on the tool's [m/s]."""
+
+
+@pytest.fixture(scope='module')
+def policy(tmp_path_factory):
+    """Return a policy file that leads Fetch."""
+    return write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
+
+
+@pytest.fixture
+def deploy(world, policy):
+    """Return a function that deploys the policy on an arm."""
+    all_deployed = []
+
+    def start(output='twist', **options):
+        all_deployed.append(Deployed(world, policy, output, **options))
+        return all_deployed[-1]
+
+    yield start
+    for deployed in all_deployed:
+        deployed.close()
+
+
+def test_with_rare_states_a_trajectory_has_as_much_time_as_it_takes(deploy):
+    deployed = deploy('joint_trajectory', command_rate=100.0)
+    arm = deployed.arm
+    arm.rate = 20.0
+    deployed.wait_until_active()
+    arm.wait_for_states(5)
+    deployed.go()
+    deployed.wait_until_reached()
+    points = [told.points[0] for told in arm.commands.messages]
+    joints = np.array([point.positions for point in points])
+    times = np.array([point.time_from_start.nanosec / 1e9 for point in points])
+    assert np.median(times) > 0.04
+    still = np.zeros(len(arm.positions))
+    tools = np.array([arm.model.tool(positions, still)[0] for positions in joints])
+    speeds = np.linalg.norm(np.diff(tools, axis=0), axis=1) / times[1:]
+    assert 0.2 < speeds.max() < 1.05 * SPEED
+    assert (np.abs(np.diff(joints, axis=0)) <= arm.model.velocity_limits * times[1:, None]).all()
+
+
+def test_states_of_a_gripper_right_after_the_arms_do_not_disturb(deploy):
+    deployed = deploy()
+    arm = deployed.arm
+    deployed.wait_until_active()
+    arm.wait_for_states(5)
+
+    def share_of_states_that_are_answered():
+        deployed.go()
+        deployed.commands.wait_for()
+        commands, states = len(deployed.commands.messages), arm.published
+        arm.wait_for_states(60)
+        return (len(deployed.commands.messages) - commands) / (arm.published - states)
+
+    alone = share_of_states_that_are_answered()
+    finger = JointState(name=['finger'], position=[0.02], velocity=[0.0])
+    arm.company = (finger,) * 3
+    assert share_of_states_that_are_answered() > 0.7 * alone
+    deployed.wait_until_reached()
+    assert not any(map(is_stop, deployed.commands.messages))
+    assert not any('finger' in line for line in deployed.node.lines)
+
+
+def test_stamps_from_before_1970_are_as_good_as_others(deploy):
+    deployed = deploy()
+
+    def age(message):
+        message.header.stamp.sec -= 2_000_000_000
+
+    deployed.arm.spoil = age
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    deployed.go()
+    deployed.wait_until_reached()
+    assert deployed.node.is_running()
+
+
+def test_one_stamp_from_before_1970_does_not_end_the_node(deploy):
+    deployed = deploy()
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    deployed.move()
+
+    def age(message):
+        message.header.stamp.sec = -1
+        deployed.arm.spoil = None
+
+    deployed.expect_one_stop(lambda: setattr(deployed.arm, 'spoil', age))
+    deployed.node.wait_for('clock of the joint states was set back')
+    deployed.move()
+
+
+def test_a_terminal_that_is_closed_stops_the_arm(deploy):
+    deployed = deploy()
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    deployed.move()
+    deployed.commands.messages.clear()
+    deployed.node.signal(signal.SIGHUP)
+    assert deployed.node.end() == 0
+    stops = [is_stop(told) for told in deployed.commands.messages]
+    assert stops.count(True) == 1
+    assert stops[-1]
