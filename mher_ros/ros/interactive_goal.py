@@ -47,6 +47,8 @@ Period in which it is told again where the marker is [s].
 For an RViz that shows it elsewhere: where it was before this node was killed and started again,
 or where it was pulled to in vain.
 """
+CLICK = 1e-4
+"""A marker that was moved less was only clicked: RViz counts in single precision [m]."""
 ARROWS = 4.0
 """How far the arrows reach, in radii of the ball."""
 COLOUR = (0.9, 0.9, 0.9, 0.4)
@@ -87,6 +89,7 @@ class InteractiveGoal:
         self._sequence = 0
         self._holder, self._held_at = '', -math.inf
         self._was_dragged = False
+        self._pressed: Vector | None = None
         self._updates = node.create_publisher(
             InteractiveMarkerUpdate, f'{NAMESPACE}/update', DEPTH
         )
@@ -123,13 +126,18 @@ class InteractiveGoal:
             return
         self._holder, self._held_at = feedback.client_id, time.monotonic()
         if feedback.event_type == InteractiveMarkerFeedback.MOUSE_DOWN:
-            self._was_dragged = False
+            self._was_dragged, self._pressed = False, position
         elif feedback.event_type == InteractiveMarkerFeedback.POSE_UPDATE:
-            self._was_dragged = True
-            self.place(position)
-        elif feedback.event_type == InteractiveMarkerFeedback.MOUSE_UP and self._was_dragged:
-            self._was_dragged = False
-            self._on_release(position)
+            # RViz tells the pose also before the mouse is pressed and before it is let go.
+            if self._pressed is not None and np.abs(position - self._pressed).max() > CLICK:
+                self._was_dragged = True
+            if self._was_dragged:
+                self._move(position)
+            self._publish_pose()
+        elif feedback.event_type == InteractiveMarkerFeedback.MOUSE_UP:
+            was_dragged, self._was_dragged, self._pressed = self._was_dragged, False, None
+            if was_dragged:
+                self._on_release(position)
 
     def _checked(self, feedback: InteractiveMarkerFeedback) -> Vector:
         if feedback.marker_name != NAME:

@@ -300,6 +300,31 @@ def test_a_drag_moves_the_marker_but_only_letting_go_sets_the_goal(rviz, node, w
     assert (rviz.gaps, other.gaps, rviz.requests) == (0, 0, 1)
 
 
+def test_a_mere_click_sets_no_goal(rviz, node):
+    marker = rviz.markers['goal']
+    marker.press()
+    rviz.frame()
+    marker.release()
+    assert node.goals() == []
+    drag(rviz, (0.25, 0.25, 0.5))
+    node.wait_for('goal from the goal marker')
+    rviz.until_at(0.25, 0.25, 0.5)
+    marker.press()
+    # RViz counts in single precision, and turns what it tells from its own frame to ours.
+    marker.move(0.25000001, 0.24999999, 0.5)
+    rviz.frame()
+    marker.release()
+    drag(rviz, (0.25, 0.125, 0.5))
+    node.wait_for('goal from the goal marker')
+    assert node.goals() == [[0.25, 0.25, 0.5], [0.25, 0.125, 0.5]]
+
+
+def test_a_drag_there_and_back_sets_the_goal_again(rviz, node):
+    drag(rviz, (0.5, 0.25, 0.5), START)
+    node.wait_for('goal from the goal marker')
+    assert node.goals() == [START]
+
+
 def test_a_drag_through_where_no_goal_may_be_does_not_send_the_arm_there(rviz, node):
     drag(rviz, (0.5, 0.2, 0.5), (0.5, 0.2, -1.0), (0.5, 9.0, -1.0), (0.25, 0.25, 0.25))
     node.wait_for('goal from the goal marker')
@@ -356,11 +381,20 @@ def test_a_goal_from_elsewhere_moves_the_marker_also_while_somebody_holds_it(rvi
     node.tell('show 0.125 0.25 0.25')
     rviz.until(lambda: marker.requested == [0.125, 0.25, 0.25], 'the goal is heard of')
     assert rviz.at() == [0.25, 0.25, 0.25]
-    # Whoever holds it has the last word.
+    # Whoever moves it has the last word.
+    marker.move(0.25, 0.25, 0.375)
+    rviz.frame()
     marker.release()
     node.wait_for('goal from the goal marker')
-    rviz.until_at(0.25, 0.25, 0.25)
-    assert node.goals() == [[0.25, 0.25, 0.25]]
+    rviz.until_at(0.25, 0.25, 0.375)
+    assert node.goals() == [[0.25, 0.25, 0.375]]
+    # Whoever only holds it has none.
+    marker.press()
+    node.tell('show 0.125 0.25 0.25')
+    rviz.until(lambda: marker.requested == [0.125, 0.25, 0.25], 'the goal is heard of')
+    marker.release()
+    rviz.until_at(0.125, 0.25, 0.25)
+    assert node.goals() == [[0.25, 0.25, 0.375]]
 
 
 def test_a_marker_that_loses_focus_while_dragged_sets_no_goal(rviz, node):
@@ -531,7 +565,7 @@ def drag_until_taken(rviz, node, position):
     while len(node.goals()) == before:
         assert time.monotonic() < end
         rviz.connect()
-        drag(rviz, position)
+        drag(rviz, START, position)  # it may be shown there already
         time.sleep(0.05)
     assert node.goals()[-1] == list(position)
 
