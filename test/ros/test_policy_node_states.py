@@ -69,7 +69,7 @@ def test_states_of_a_gripper_right_after_the_arms_do_not_disturb(deploy):
     alone = share_of_states_that_are_answered()
     finger = JointState(name=['finger'], position=[0.02], velocity=[0.0])
     arm.company = (finger,) * 3
-    assert share_of_states_that_are_answered() > 0.7 * alone
+    assert share_of_states_that_are_answered() > 0.5 * alone
     deployed.wait_until_reached()
     assert not any(map(is_stop, deployed.commands.messages))
     assert not any('finger' in line for line in deployed.node.lines)
