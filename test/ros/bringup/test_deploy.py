@@ -200,7 +200,10 @@ class Rviz:
             message.client_id, message.marker_name = 'rviz', 'goal'
             message.control_name = 'move'
             message.event_type = getattr(self._mouse.msg_type, event)
-            message.pose.position.x, message.pose.position.y, message.pose.position.z = point
+            place = message.pose.position
+            place.x, place.y, place.z = point
+            if event == 'MOUSE_DOWN':
+                place.x += 0.1  # where it was
             self._mouse.publish(message)
 
     def wait_until_near(self, *point):
