@@ -117,6 +117,8 @@ def _approach(
 
     It first brakes, and goes from there as far towards what is asked as is left.
     """
+    if change == 0.0:
+        return last  # not even by what squares do not show
     (x, y, z), (p, q, r), (u, v, w) = last, braked, asked
     a, b, c = p - x, q - y, r - z
     d, e, f = u - p, v - q, w - r
