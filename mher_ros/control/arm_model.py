@@ -49,8 +49,6 @@ class ArmModel:
         """Limits of the commanded joints (k,) [rad or m], infinite where there is none."""
         self.velocity_limits = np.array([joint.velocity for joint in commanded])
         """(k,) [rad/s or m/s]"""
-        self.home = np.array([robot.home[name] for name in robot.joints]) if robot.home else None
-        """Where the commanded joints are at their ease (k,) [rad or m], if that is known."""
         self.model = _build_model(start, chain, joints, pose_of(robot.tool_offset))
         """The world is the base frame; a site ``TOOL`` is the tool."""
         # Joints of the model are in the order of the chain.

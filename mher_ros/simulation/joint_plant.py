@@ -100,7 +100,7 @@ class JointPlant(Plant):
         Without a command the last one stays in force, as a position controller has it.
         """
         if command is not None:
-            self._target = np.clip(self._checked(command), self._lower, self._upper)
+            self._target = np.clip(self.checked_positions(command), self._lower, self._upper)
         for _ in range(round(self.period / self.model.opt.timestep)):
             self._drive()
             mujoco.mj_step(self.model, self.data)
@@ -123,15 +123,6 @@ class JointPlant(Plant):
         model.actuator_gainprm[:, 0] = POSITION_GAIN * gain
         model.actuator_biasprm[:, 1] = -POSITION_GAIN * gain
         model.actuator_biasprm[:, 2] = DAMPING - gain
-
-    def _checked(self, command: NDArray[np.float64]) -> NDArray[np.float64]:
-        checked = np.asarray(command, np.float64)
-        if checked.shape != self._start.shape or not np.all(np.isfinite(checked)):
-            raise ValueError(
-                f'a command is {self._start.size} finite joint positions '
-                f'({", ".join(self.command_names)}), got {command!r}'
-            )
-        return checked
 
 
 def _build_model(task: str, arm: Arm, rest: MujocoTask) -> mujoco.MjModel:

@@ -76,7 +76,9 @@ class KinematicPlant(Plant):
         Without a command the last one stays in force, as a position controller has it.
         """
         if command is not None:
-            self._target = np.clip(self._checked(command), self._arm.lower, self._arm.upper)
+            self._target = np.clip(
+                self.checked_positions(command), self._arm.lower, self._arm.upper
+            )
         positions = self.data.qpos[self._commanded]
         for _ in range(STEPS):
             velocities = self._drives.step(self._target - positions)
@@ -99,12 +101,3 @@ class KinematicPlant(Plant):
                     f'robot {robot.name}: home.{name} is from {low:g} to {high:g}, got {place:g}'
                 )
         return home
-
-    def _checked(self, command: NDArray[np.float64]) -> NDArray[np.float64]:
-        checked = np.asarray(command, np.float64)
-        if checked.shape != self._target.shape or not np.all(np.isfinite(checked)):
-            raise ValueError(
-                f'a command is {self._target.size} finite joint positions '
-                f'({", ".join(self.command_names)}), got {command!r}'
-            )
-        return checked

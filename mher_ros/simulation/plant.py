@@ -49,3 +49,13 @@ class Plant(abc.ABC):
     @abc.abstractmethod
     def advance(self, command: NDArray[np.float64] | None) -> None:
         """Move for one period under a command, or stay where it is without one."""
+
+    def checked_positions(self, command: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a command of joint positions; ValueError unless there is one for each joint."""
+        checked = np.asarray(command, np.float64)
+        if checked.shape != (len(self.command_names),) or not np.isfinite(checked).all():
+            raise ValueError(
+                f'a command is {len(self.command_names)} finite joint positions '
+                f'({", ".join(self.command_names)}), got {command!r}'
+            )
+        return checked

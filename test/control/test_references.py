@@ -10,13 +10,19 @@ UP = np.array((0.0, 0.0, 0.1))
 
 
 @pytest.fixture(params=['fetch', 'panda'])
-def model(request):
-    return load_arm(request.param)[1]
+def arm(request):
+    return load_arm(request.param)
 
 
 @pytest.fixture
-def home(model):
-    return np.append(model.home, np.zeros(len(model.state_names) - len(model.home)))
+def model(arm):
+    return arm[1]
+
+
+@pytest.fixture
+def home(arm):
+    robot, model = arm
+    return np.array([robot.home.get(name, 0.0) for name in model.state_names])
 
 
 @pytest.fixture(params=[ToolReference, JointReference])
@@ -49,7 +55,7 @@ def test_it_begins_ahead_of_an_arm_that_moves(kind, model, home):
 def test_no_joint_begins_farther_ahead_than_it_can_go(told, model, home):
     reference = JointReference(model, tied=False)
     reference.begin(home, np.full(len(home), told))
-    ahead = np.abs(reference.joint_positions - model.home)
+    ahead = np.abs(reference.joint_positions - home[: len(model.joint_names)])
     assert (ahead <= LEAD * model.velocity_limits + 1e-12).all()
 
 
@@ -91,7 +97,7 @@ def test_joints_are_led_to_where_the_point_is(model, home):
         step = reference.joint_positions - before
         np.testing.assert_allclose(step, reference.joint_velocities * TICK, atol=1e-12)
     reference.look(home)
-    led = np.append(reference.joint_positions, home[len(model.home) :])
+    led = np.append(reference.joint_positions, home[len(model.joint_names) :])
     position, orientation = model.tool_pose(led)
     np.testing.assert_allclose(position, reference.tool_position, atol=1e-9)
     np.testing.assert_allclose(orientation, reference.orientation, atol=0.02)
@@ -104,10 +110,12 @@ def test_velocities_are_found_for_where_the_joints_are(model, home):
     moved[:3] += 0.2
     tool, _ = model.tool(moved, still(home))
     reference.advance(UP, TICK, tool, moved)
-    velocities = np.append(reference.joint_velocities, still(home)[len(model.home) :])
+    velocities = np.append(reference.joint_velocities, still(home)[len(model.joint_names) :])
     _, velocity = model.tool(moved, velocities)
     np.testing.assert_allclose(velocity, UP, atol=0.06)
-    np.testing.assert_allclose(reference.joint_positions, moved[: len(model.home)], atol=0.03)
+    np.testing.assert_allclose(
+        reference.joint_positions, moved[: len(model.joint_names)], atol=0.03
+    )
 
 
 @pytest.mark.parametrize('tied', [False, True])
@@ -116,7 +124,7 @@ def test_joints_stay_near_where_they_were_when_the_motion_began(tied, model, hom
     start[[0, 2]] += (0.3, -0.3)  # not where a simulation starts: nothing draws them there
     reference = JointReference(model, tied)
     reference.begin(start, still(home))
-    here, count = start.copy(), len(model.home)
+    here, count = start.copy(), len(model.joint_names)
     first, _ = model.tool(start, still(home))
     # Round and round: without a pull the elbow would have wandered off.
     for way in 5 * ((0.1, 0.0, 0.0), (0.1, 0.1, 0.0), (0.0, 0.1, -0.1), (0.0, 0.0, 0.0)):
@@ -143,7 +151,7 @@ def test_joints_stand_still_when_their_limits_leave_no_way(tied, model, home):
     # Stretched out upwards as far as it goes, and told to go on.
     reference = JointReference(model, tied)
     reference.begin(home, still(home))
-    here, count = home.copy(), len(model.home)
+    here, count = home.copy(), len(model.joint_names)
     for _ in range(3000):
         tool, _ = model.tool(here, still(home))
         reference.advance(2.5 * UP, TICK, tool, here)

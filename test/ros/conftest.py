@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 
+from proportional_policy import write_proportional_policy
 import pytest
 from ros_world import open_world
 from tiny_runs import Run, tiny_config
@@ -80,3 +81,25 @@ def tiny():
 def run_in():
     """Return a function that reads a run's folder."""
     return Run
+
+
+@pytest.fixture(scope='session')
+def policy(tmp_path_factory):
+    """Return a policy file that leads Fetch, which nobody had to train."""
+    return write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
+
+
+@pytest.fixture
+def deploy(world, policy):
+    """Return a function that deploys the policy on an arm."""
+    from deployed import Deployed  # needs ROS
+
+    all_deployed = []
+
+    def start(output='twist', **options):
+        all_deployed.append(Deployed(world, policy, output, **options))
+        return all_deployed[-1]
+
+    yield start
+    for deployed in all_deployed:
+        deployed.close()

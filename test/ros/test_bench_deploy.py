@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 
-from proportional_policy import write_proportional_policy
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
@@ -23,8 +22,7 @@ def bench(world, policy, *arguments):
 
 
 @pytest.mark.parametrize('robot', ['fetch', 'ur5e'])
-def test_an_arm_is_sent_to_goals_and_judged_by_where_it_went(world, tmp_path, robot):
-    policy = write_proportional_policy(tmp_path / 'policy.onnx')
+def test_an_arm_is_sent_to_goals_and_judged_by_where_it_went(world, policy, robot):
     result, told = bench(world, policy, 'deploy', '--robot', robot, '--goals', '3', '--seed', '3')
     assert result['reached'] == result['goals'] == 3
     assert 0.0 < result['median_error_mm'] <= result['p95_error_mm'] < 50.0
@@ -33,8 +31,7 @@ def test_an_arm_is_sent_to_goals_and_judged_by_where_it_went(world, tmp_path, ro
     assert 'goal 3 of 3' in told
 
 
-def test_answers_are_timed_against_those_of_a_node_that_does_nothing_else(world, tmp_path):
-    policy = write_proportional_policy(tmp_path / 'policy.onnx')
+def test_answers_are_timed_against_those_of_a_node_that_does_nothing_else(world, policy):
     result, told = bench(world, policy, 'latency', '--seconds', '6')
     for output, key in (('twist', 'ratio'), ('joint_trajectory', 'joint_ratio')):
         one = result['outputs'][output]

@@ -5,7 +5,6 @@ import re
 import sys
 
 import mher_ros
-from proportional_policy import write_proportional_policy
 import pytest
 
 pytestmark = pytest.mark.ros
@@ -14,9 +13,8 @@ EXAMPLES = Path(mher_ros.__file__).parent.parent / 'examples'
 
 
 @pytest.fixture(scope='module')
-def deployed(shared_world, tmp_path_factory):
+def deployed(shared_world, policy):
     """Return a function that runs an example where there is a simulated Fetch with a policy."""
-    policy = write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
     shared_world.node('sim_node', robot='fetch')
     patient = {'safety.state_timeout': 2.0, 'safety.resume_within': 20.0}
     node = shared_world.node('policy_node', robot='fetch', policy=str(policy), **patient)

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 
-from deployed import Deployed, is_stop
+from deployed import is_stop
 from fake_arm import MESSAGES, vector
 import numpy as np
 from proportional_policy import write_proportional_policy
@@ -15,26 +15,6 @@ from visualization_msgs.msg import MarkerArray
 pytestmark = pytest.mark.ros
 
 SECOND = 1_000_000_000
-
-
-@pytest.fixture(scope='module')
-def policy(tmp_path_factory):
-    """Return a policy file that leads Fetch."""
-    return write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
-
-
-@pytest.fixture
-def deploy(world, policy):
-    """Return a function that deploys the policy on an arm."""
-    all_deployed = []
-
-    def start(output='twist', **options):
-        all_deployed.append(Deployed(world, policy, output, **options))
-        return all_deployed[-1]
-
-    yield start
-    for deployed in all_deployed:
-        deployed.close()
 
 
 def check_pose(message, deployed):

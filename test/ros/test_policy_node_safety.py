@@ -3,7 +3,6 @@
 from deployed import Deployed
 from fake_arm import vector
 import numpy as np
-from proportional_policy import write_proportional_policy
 import pytest
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
@@ -17,9 +16,8 @@ WINDOW = 15
 
 
 @pytest.fixture(scope='module')
-def shared(shared_world, tmp_path_factory):
+def shared(shared_world, policy):
     """Return a node with its arm that tests take turns with."""
-    policy = write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
     deployed = Deployed(shared_world, policy)
     deployed.wait_until_active()
     yield deployed

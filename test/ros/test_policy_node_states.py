@@ -2,9 +2,8 @@
 
 import signal
 
-from deployed import Deployed, is_stop
+from deployed import is_stop
 import numpy as np
-from proportional_policy import write_proportional_policy
 import pytest
 from sensor_msgs.msg import JointState
 
@@ -12,26 +11,6 @@ pytestmark = pytest.mark.ros
 
 SPEED = 0.25
 """Default cap on the tool's [m/s]."""
-
-
-@pytest.fixture(scope='module')
-def policy(tmp_path_factory):
-    """Return a policy file that leads Fetch."""
-    return write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
-
-
-@pytest.fixture
-def deploy(world, policy):
-    """Return a function that deploys the policy on an arm."""
-    all_deployed = []
-
-    def start(output='twist', **options):
-        all_deployed.append(Deployed(world, policy, output, **options))
-        return all_deployed[-1]
-
-    yield start
-    for deployed in all_deployed:
-        deployed.close()
 
 
 def test_with_rare_states_a_trajectory_has_as_much_time_as_it_takes(deploy):

@@ -33,12 +33,6 @@ def nodes():
     return find
 
 
-@pytest.fixture(scope='session')
-def policy(tmp_path_factory):
-    """Return a policy file that leads Fetch."""
-    return write_proportional_policy(tmp_path_factory.mktemp('policy') / 'policy.onnx')
-
-
 # The descriptions
 
 
