@@ -31,7 +31,7 @@ setup(
     maintainer_email=maintainer.get('email'),
     license=manifest.findtext('license'),
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed']},
+    package_data={NAME: ['py.typed', 'experiments/data/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
@@ -60,8 +60,12 @@ setup(
         'tensorboard>=2.16',
         'torch>=2.6',
     ],
-    # `colcon test` runs pytest only for packages whose test extra names it.
-    extras_require={'test': ['catkin-pkg', 'example-robot-data>=6,<7', 'hypothesis', 'pytest']},
+    extras_require={
+        # `mher experiment --on ray`.
+        'ray': ['ray>=2.50,<3'],
+        # `colcon test` runs pytest only for packages whose test extra names it.
+        'test': ['catkin-pkg', 'example-robot-data>=6,<7', 'hypothesis', 'pytest'],
+    },
     entry_points={
         'console_scripts': [
             'mher = mher_ros.cli:main',

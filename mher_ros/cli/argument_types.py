@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ['positive', 'seed', 'seeds']
+__all__ = ['names', 'positive', 'seed', 'seeds']
 
 
 def positive(text: str) -> int:
@@ -16,13 +16,23 @@ def seed(text: str) -> int:
 
 
 def seeds(text: str) -> list[int]:
-    """Read seeds such as ``1-5`` or ``1,2,7``."""
+    """Read how many seeds, from 1 (``5``), or which (``1-5``, ``1,2,7``)."""
+    if text.isdecimal():
+        return list(range(1, _at_least(text, 1) + 1))
     found: list[int] = []
     for part in text.split(','):
         first, _, last = part.partition('-')
         found += range(_at_least(first, 0), _at_least(last or first, 0) + 1)
     if not found:
-        raise argparse.ArgumentTypeError(f'takes seeds such as 1-5 or 1,2,7, got {text!r}')
+        raise argparse.ArgumentTypeError(f'takes seeds such as 5, 1-5 or 1,2,7, got {text!r}')
+    return list(dict.fromkeys(found))
+
+
+def names(text: str) -> list[str]:
+    """Read names with commas between them."""
+    found = [name.strip() for name in text.split(',')]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f'takes names such as a,b, got {text!r}')
     return found
 
 

@@ -1,135 +1,96 @@
-"""An experiment: variants of a training run, each over several seeds."""
+"""An experiment: what is compared, on which tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-import concurrent.futures
+from collections.abc import Sequence
 import dataclasses
-import functools
-import hashlib
-import json
-import multiprocessing
-import os
-from pathlib import Path
-import tempfile
-import threading
 from typing import Any
 
-import mher_ros
-from mher_ros.files import write_atomically
-from mher_ros.learning.config import make_config
-from mher_ros.learning.progress import Row
-from mher_ros.learning.run import start_training
 from mher_ros.options import OptionError
 
-__all__ = ['Experiment', 'run_experiment', 'Variant']
-
-Rows = list[Row]
+__all__ = ['Experiment', 'Variant', 'narrow']
 
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """One line of an experiment's table."""
+    """One system on one task; it is run once a seed."""
 
     name: str
+    """What its line is called, in tables and figures."""
     task: str
     algorithm: str = 'mher'
     preset: str = 'fast'
     changes: tuple[tuple[str, Any], ...] = ()
+    recorder: str = ''
+    """What is noted beside the rows, see ``recorders``."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """What is compared, and which figure of the runs is looked at."""
+    """A question, and the variants that answer it."""
 
     name: str
     question: str
     variants: tuple[Variant, ...]
-    measures: tuple[str, ...]
-    """Names of figures, see ``tables.MEASURES``; each makes a table."""
+    systems: tuple[str, ...] = ()
+    """Names of the variants that are run unless others are asked for; none: all."""
+    tasks: tuple[str, ...] = ()
+    """Tasks that are run unless others are asked for; none: all."""
+    measures: tuple[str, ...] = ()
+    """Figures shown seed by seed (``measures.MEASURES``) in place of the usual tables."""
+    plot: str = ''
+    """What is drawn beside the learning curves, see ``plots``."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the report."""
 
 
-def run_experiment(
-    experiment: Experiment, seeds: Sequence[int], folder: Path, processes: int | None = None
-) -> Iterator[tuple[Variant, int, Rows]]:
+ALL = 'all'
+
+
+def narrow(
+    experiment: Experiment,
+    tasks: Sequence[str] | None = None,
+    systems: Sequence[str] | None = None,
+) -> Experiment:
     """
-    Yield the rows of every run as it ends.
+    Return the experiment with the variants on these tasks, of these names, in this order.
 
-    A run that is already in ``folder`` is read from there, so an interrupted experiment goes on
-    where it was.
+    ``('all',)`` stands for all it has, None for its usual ones.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
-    waiting = []
-    for seed in seeds:
-        for variant in experiment.variants:
-            path = _result_path(folder, variant, seed)
-            if path.exists():
-                yield variant, seed, json.loads(path.read_text())['rows']
-            else:
-                waiting.append((variant, seed))
-    if not waiting:
-        return
-    context = multiprocessing.get_context('spawn')
-    workers = processes or len(os.sched_getaffinity(0))
-    with concurrent.futures.ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_end_with_parent
-    ) as pool:
-        running = {
-            pool.submit(_run_once, variant, seed, folder): (variant, seed)
-            for variant, seed in waiting
-        }
-        try:
-            for done in concurrent.futures.as_completed(running):
-                variant, seed = running[done]
-                yield variant, seed, done.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
-
-
-def _end_with_parent() -> None:
-    """Leave no run behind when the experiment is killed."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _run_once(variant: Variant, seed: int, folder: Path) -> Rows:
-    config = make_config(
-        variant.task, variant.algorithm, variant.preset, seed, dict(variant.changes)
+    found = {(variant.task, variant.name): variant for variant in experiment.variants}
+    known_tasks = tuple(dict.fromkeys(task for task, _ in found))
+    known_systems = tuple(dict.fromkeys(name for _, name in found))
+    wanted_tasks = _wanted('task', tasks, experiment.tasks, known_tasks, experiment)
+    wanted_systems = _wanted('system', systems, experiment.systems, known_systems, experiment)
+    chosen = tuple(
+        found[task, system]
+        for task in wanted_tasks
+        for system in wanted_systems
+        if (task, system) in found
     )
-    with tempfile.TemporaryDirectory() as scratch:
-        trainer, _ = start_training(Path(scratch) / 'run', config, workers=1, export=False)
-    result = {'variant': variant.name, 'config': config.to_dict(), 'rows': trainer.rows}
-    write_atomically(_result_path(folder, variant, seed), json.dumps(result).encode())
-    return trainer.rows
-
-
-def _result_path(folder: Path, variant: Variant, seed: int) -> Path:
-    """Return where the run's result lies: the name changes with its choices and with the code."""
-    config = make_config(
-        variant.task, variant.algorithm, variant.preset, seed, dict(variant.changes)
+    if not chosen:
+        raise OptionError(
+            f'{experiment.name} has none of {", ".join(wanted_systems)} on '
+            f'{", ".join(wanted_tasks)}'
+        )
+    return dataclasses.replace(
+        experiment, variants=chosen, systems=wanted_systems, tasks=wanted_tasks
     )
-    choices = json.dumps(config.to_dict(), sort_keys=True).encode()
-    digest = hashlib.sha256(_code_digest() + choices).hexdigest()[:12]
-    return folder / f'{variant.name.replace(" ", "_").replace("/", "_")}-seed{seed}-{digest}.json'
 
 
-@functools.cache
-def _code_digest() -> bytes:
-    """Return a hash of all source that a run depends on."""
-    root = Path(mher_ros.__file__).parent
-    sources = [root / 'interface.py']
-    for folder in ('control', 'learning', 'tasks'):
-        sources += sorted((root / folder).glob('*.py'))
-    return hashlib.sha256(b''.join(path.read_bytes() for path in sources)).digest()
+def _wanted(
+    kind: str,
+    asked: Sequence[str] | None,
+    usual: tuple[str, ...],
+    known: tuple[str, ...],
+    experiment: Experiment,
+) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(asked)) if asked is not None else usual or known
+    if names == (ALL,):
+        return known
+    for name in names:
+        if name not in known:
+            raise OptionError(
+                f'{experiment.name} has no {kind} {name!r}; it has {", ".join(known)}, or {ALL}'
+            )
+    return names

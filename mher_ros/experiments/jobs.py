@@ -1,0 +1,177 @@
+"""A job: one variant with one seed, how it is run, and where its result is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+import functools
+import hashlib
+import json
+from pathlib import Path
+import shutil
+import tempfile
+import time
+import traceback
+from typing import Any
+
+import mher_ros
+from mher_ros.errors import MherError
+from mher_ros.experiments.experiment import Variant
+from mher_ros.experiments.recorders import make_recorder
+from mher_ros.files import write_atomically
+from mher_ros.learning.config import make_config, TrainConfig
+from mher_ros.learning.progress import Row
+
+__all__ = [
+    'attempt',
+    'code_digest',
+    'Failure',
+    'Job',
+    'keep',
+    'kept_result',
+    'Lost',
+    'News',
+    'Result',
+    'RETRIES',
+    'Rows',
+    'Runner',
+    'Started',
+]
+
+Rows = list[Row]
+Result = dict[str, Any]
+"""Of a run: ``config``, ``rows`` (one an evaluation), ``record``, ``seconds``, ``code``."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A run that is to be done."""
+
+    variant: Variant
+    seed: int
+
+    @property
+    def config(self) -> TrainConfig:
+        """Every choice of the run."""
+        variant = self.variant
+        return make_config(
+            variant.task, variant.algorithm, variant.preset, self.seed, dict(variant.changes)
+        )
+
+    @property
+    def digest(self) -> str:
+        """What changes with any choice, and with the code."""
+        choices = [code_digest(), self.variant.recorder, self.config.to_dict()]
+        return hashlib.sha256(json.dumps(choices, sort_keys=True).encode()).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        """Return what people call it."""
+        return f'{self.variant.task}, {self.variant.name}, seed {self.seed}'
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """Why a run has no result."""
+
+    reason: str
+    """One line."""
+    details: str = ''
+
+
+@dataclasses.dataclass(frozen=True)
+class Started:
+    """A run has begun."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Lost:
+    """The process that did a run is gone; the run is begun again."""
+
+    reason: str
+
+
+News = Started | Lost | Failure | Result
+"""What is heard of a job; a failure or a result is the last of it."""
+Runner = Callable[[Sequence[Job]], Iterator[tuple[Job, News]]]
+
+RETRIES = 2
+"""Times that a run is begun again after its process was lost."""
+
+
+def attempt(job: Job) -> Result | Failure:
+    """Do the run; what goes wrong in it is returned, so that it sinks no other."""
+    try:
+        return _run(job)
+    except Exception as error:
+        text = ' '.join(str(error).split())
+        reason = text if isinstance(error, MherError) else f'{type(error).__name__}: {text}'
+        return Failure(reason, traceback.format_exc())
+
+
+def kept_result(job: Job, folder: Path) -> Result | None:
+    """
+    Return the result of a run that was done before, if there is one.
+
+    One that a neighbouring experiment has kept will do as well, and is copied: many experiments
+    share variants.
+    """
+    path = _path(job, folder)
+    if not path.exists():
+        for neighbour in folder.parent.parent.glob(f'*/{folder.name}/*-{job.digest}.json'):
+            write_atomically(path, neighbour.read_bytes())
+            break
+        else:
+            return None
+    result: Result = json.loads(path.read_text())
+    return result
+
+
+def keep(job: Job, result: Result, folder: Path) -> None:
+    """Write the result of a run where ``kept_result`` finds it."""
+    write_atomically(_path(job, folder), json.dumps(result).encode())
+
+
+@functools.cache
+def code_digest() -> str:
+    """Return a hash of all source that a run depends on."""
+    root = Path(mher_ros.__file__).parent
+    sources = [root / 'interface.py', *sorted((root / 'experiments' / 'recorders').glob('*.py'))]
+    for folder in ('control', 'learning', 'tasks'):
+        sources += sorted((root / folder).glob('*.py'))
+    return hashlib.sha256(b''.join(path.read_bytes() for path in sources)).hexdigest()[:16]
+
+
+def _run(job: Job) -> Result:
+    # Torch is imported where runs are done, not where they are counted.
+    from mher_ros.learning.run import start_training
+
+    started = time.monotonic()
+    config = job.config
+    scratch = Path(tempfile.mkdtemp(prefix='mher-run-'))
+    try:
+        if job.variant.recorder:
+            recorder = make_recorder(job.variant.recorder, config)
+            rows, record = recorder.train(scratch / 'run').rows, recorder.record
+        else:
+            trainer, _ = start_training(scratch / 'run', config, workers=1, export=False)
+            rows, record = trainer.rows, {}
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    # As JSON would have it, so that a run just done equals the same one read from its file.
+    return json.loads(
+        json.dumps(
+            {
+                'config': config.to_dict(),
+                'rows': rows,
+                'record': record,
+                'seconds': round(time.monotonic() - started, 3),
+                'code': code_digest(),
+            }
+        )
+    )
+
+
+def _path(job: Job, folder: Path) -> Path:
+    variant = job.variant
+    name = '-'.join((variant.task, variant.name, f'seed{job.seed}', job.digest))
+    return folder / f'{name.replace(" ", "_").replace("/", "_")}.json'
