@@ -12,6 +12,7 @@ from typing import Any
 
 from mher_ros.cli.argument_types import positive
 from mher_ros.cli.exit_codes import INTERRUPTED
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import read_changes
 from mher_ros.tasks import TASKS
 
@@ -19,8 +20,12 @@ SUMMARY = 'learn a policy and export it to policy.onnx'
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = 'algorithms:\n' + '\n'.join(
+        f'  {name:<16}{algorithm.summary}' for name, algorithm in ALGORITHMS.items()
+    )
     parser.add_argument('task', metavar='TASK', help=f'one of {", ".join(TASKS)}')
-    parser.add_argument('--algorithm', help='mher (default), her or ddpg')
+    parser.add_argument('--algorithm', help='one of those below (default mher)')
     parser.add_argument('--preset', help='fast (default), precise, paper or paper_2021')
     parser.add_argument('--seed', type=int, help='default 0')
     parser.add_argument(

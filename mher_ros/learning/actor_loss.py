@@ -8,7 +8,7 @@ from mher_ros.learning.batch import Batch
 from mher_ros.learning.networks import Networks
 from torch import Tensor
 
-__all__ = ['ActorLoss', 'JointLoss']
+__all__ = ['ActorLoss', 'ImitationLoss', 'JointLoss']
 
 
 class ActorLoss(abc.ABC):
@@ -52,3 +52,21 @@ class JointLoss(ActorLoss):
         """Return the weight of the supervised loss after ``updates`` updates."""
         faded = 0.5 ** (updates / self._half_life) if self._half_life else 1.0
         return self._alpha * faded
+
+
+class ImitationLoss(ActorLoss):
+    r"""
+    Supervised loss alone, on the relabelled rows (Ghosh et al. 2021).
+
+    .. math:: \overline{(a - \pi(s, g'))^2}
+
+    The mean runs over the relabelled rows and over an action's entries.
+    """
+
+    def __init__(self, networks: Networks) -> None:
+        self._networks = networks
+
+    def __call__(self, batch: Batch, updates: int) -> Tensor:
+        """Return the loss, 0 where no row is relabelled."""
+        squared = (batch.actions - self._networks.actor(batch.features)).square().mean(-1)
+        return (batch.relabelled * squared).sum() / batch.relabelled.sum().clamp_min(1.0)

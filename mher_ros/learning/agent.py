@@ -1,27 +1,23 @@
-"""One agent, whose parts (goals, critic target, actor loss, model) make it MHER, HER or DDPG."""
+"""One agent, whose parts (rows, goals, critic target, actor loss, model) make it any system."""
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
-from mher_ros.learning.actor_loss import ActorLoss, JointLoss
-from mher_ros.learning.batch import Batch
+from mher_ros.learning.actor_loss import ImitationLoss
+from mher_ros.learning.assembly import Parts
 from mher_ros.learning.config import TrainConfig
-from mher_ros.learning.dynamics import Dynamics
-from mher_ros.learning.networks import Actor, Critic, Networks, Policy, View
-from mher_ros.learning.relabel import FutureGoals, GoalSource, MixedGoals, relabel
+from mher_ros.learning.model_replay import ModelReplay
+from mher_ros.learning.networks import Policy
+from mher_ros.learning.relabel import FutureGoals, relabel
 from mher_ros.learning.replay import Episode, EpisodeReplay, Transitions
-from mher_ros.learning.targets import CriticTarget, OneStepTarget
-from mher_ros.learning.virtual_goals import VirtualGoals
 import numpy as np
 from numpy.typing import NDArray
 import torch
-from torch import Tensor
 
 __all__ = ['Agent', 'DivergedError']
 
@@ -37,38 +33,14 @@ class Agent:
     """Acts, stores episodes, updates; everything random comes from its own generators."""
 
     def __init__(self, interface: TaskInterface, config: TrainConfig) -> None:
-        settings = config.agent
-        n, m, k = (len(v) for v in (interface.observation, interface.goal, interface.action))
-        self.interface, self._config, self._action_size = interface, config, k
+        self.interface, self._config = interface, config
         self._rng = np.random.default_rng([config.seed, 0])
-        weights = torch.Generator().manual_seed(config.seed)
-        view = View(interface, settings.relative_goal, settings.hide_still)
-        actor = Actor(view.size, k, settings.hidden, weights)
-        critic = Critic(view.size, k, settings.hidden, weights)
-        self.networks = Networks(
-            view,
-            actor,
-            critic,
-            copy.deepcopy(actor).requires_grad_(False),
-            copy.deepcopy(critic).requires_grad_(False),
-        )
-        self._actor_optimiser = torch.optim.Adam(
-            actor.parameters(), lr=settings.actor_learning_rate, fused=True
-        )
-        self._critic_optimiser = torch.optim.Adam(
-            critic.parameters(), lr=settings.critic_learning_rate, fused=True
-        )
-        self.replay = EpisodeReplay(settings.replay, config.schedule.episode_steps, n, k, m)
-        self.dynamics: Dynamics | None = None
-        if config.relabel.goals in ('virtual', 'mixed'):
-            self.dynamics = Dynamics(n, k, config.model, weights)
-        self._goals = self._make_goal_source()
-        self._critic_target: CriticTarget = OneStepTarget(
-            self.networks, settings.gamma, settings.value_ceiling
-        )
-        self._actor_loss: ActorLoss = JointLoss(
-            self.networks, settings.alpha, settings.alpha_half_life, settings.action_penalty
-        )
+        parts = Parts(interface, config)
+        self.networks, self.replay, self.dynamics = parts.networks, parts.replay, parts.dynamics
+        self.goal_source = parts.goal_source
+        self._model_replay = parts.model_replay
+        self._batches, self._actor_critic = parts.batches, parts.actor_critic
+        self._imitation = ImitationLoss(parts.networks) if config.agent.actor == 'apart' else None
         self.updates = 0
         self._losses: dict[str, list[float]] = {}
 
@@ -98,13 +70,13 @@ class Agent:
             torch.from_numpy(observation[None].astype(np.float32)),
             torch.from_numpy(goal[None].astype(np.float32)),
         )
-        noise = settings.explore_noise * rng.standard_normal(self._action_size)
+        noise = settings.explore_noise * rng.standard_normal(len(self.interface.action))
         action = self.networks.actor(features)[0].numpy() + noise
         return np.clip(action, -1.0, 1.0).astype(np.float32)
 
     def random_action(self) -> NDArray[np.float32]:
         """Return a uniform action (k,)."""
-        return self._rng.uniform(-1.0, 1.0, self._action_size).astype(np.float32)
+        return self._rng.uniform(-1.0, 1.0, len(self.interface.action)).astype(np.float32)
 
     def store(self, episode: Episode) -> None:
         """Keep an episode and take it into the running statistics."""
@@ -127,11 +99,17 @@ class Agent:
     def update(self) -> None:
         """Do one update of model, critic and actor on one batch."""
         settings = self._config.agent
-        transitions = self.replay.sample(settings.batch, self._rng)
+        transitions = self._batches.draw(self._rng)
         if self.dynamics is not None:
             for _ in range(self._config.model.fits_per_update):
                 self._fit_model(transitions)
-        self._learn(self._relabelled(transitions))
+        batch = self._batches.relabelled(transitions, self.updates, self._rng)
+        if self._imitation is not None:
+            loss = self._actor_critic.learn_actor(batch, self._imitation, self.updates)
+            self._note_loss('imitation_loss', loss)
+            batch = self._batches.original(transitions)
+        for name, loss in self._actor_critic.learn(batch, self.updates).items():
+            self._note_loss(name, loss)
         self.updates += 1
         if self.updates % settings.target_every == 0:
             self.networks.move_targets(1.0 - settings.target_keep)
@@ -156,10 +134,7 @@ class Agent:
         return {
             'modules': {name: module.state_dict() for name, module in self._modules().items()},
             'optimisers': [optimiser.state_dict() for optimiser in self._optimisers()],
-            'replay': {
-                name: torch.from_numpy(np.ascontiguousarray(array))
-                for name, array in self.replay.state().items()
-            },
+            **{name: _tensors(replay.state()) for name, replay in self._replays().items()},
             'rng': json.dumps(self._rng.bit_generator.state),
             'updates': self.updates,
             'losses': self._losses,
@@ -171,7 +146,8 @@ class Agent:
             module.load_state_dict(state['modules'][name])
         for optimiser, saved in zip(self._optimisers(), state['optimisers'], strict=True):
             optimiser.load_state_dict(saved)
-        self.replay.load_state({name: t.numpy() for name, t in state['replay'].items()})
+        for name, replay in self._replays().items():
+            replay.load_state({key: tensor.numpy() for key, tensor in state[name].items()})
         self._rng.bit_generator.state = json.loads(state['rng'])
         self.updates = state['updates']
         self._losses = {name: list(values) for name, values in state['losses'].items()}
@@ -182,25 +158,11 @@ class Agent:
 
     def _optimisers(self) -> list[torch.optim.Optimizer]:
         models = [] if self.dynamics is None else self.dynamics.optimisers
-        return [self._actor_optimiser, self._critic_optimiser, *models]
+        return [*self._actor_critic.optimisers, *models]
 
-    def _make_goal_source(self) -> GoalSource | None:
-        settings = self._config.relabel
-        if settings.goals == 'none':
-            return None
-        future = FutureGoals(self.replay, self.interface)
-        if self.dynamics is None:
-            return future
-        virtual = VirtualGoals(
-            self.dynamics,
-            self.networks.target_action,
-            self.interface,
-            settings.steps,
-            settings.rollout_noise,
-        )
-        if settings.goals == 'virtual':
-            return virtual
-        return MixedGoals(virtual, future, settings.virtual_share)
+    def _replays(self) -> dict[str, EpisodeReplay | ModelReplay]:
+        imagined = {} if self._model_replay is None else {'model_replay': self._model_replay}
+        return {'replay': self.replay, **imagined}
 
     def _fit_model(self, transitions: Transitions) -> None:
         assert self.dynamics is not None
@@ -212,41 +174,6 @@ class Agent:
         )
         self._note_loss('model_loss', loss)
 
-    def _relabelled(self, transitions: Transitions) -> Batch:
-        interface, probability = self.interface, self._config.relabel.probability
-        goals, mask = relabel(transitions, self._goals, probability, self._rng)
-        achieved = interface.achieved_goal(transitions.next_observations)
-        observations = torch.from_numpy(interface.with_goal(transitions.observations, goals))
-        following = torch.from_numpy(interface.with_goal(transitions.next_observations, goals))
-        return Batch(
-            observations=observations,
-            actions=torch.from_numpy(transitions.actions),
-            next_observations=following,
-            goals=torch.from_numpy(goals),
-            rewards=torch.from_numpy(interface.reward(achieved, goals)),
-            relabelled=torch.from_numpy(mask.astype(np.float32)),
-            features=self.networks.view(observations, torch.from_numpy(goals)),
-        )
-
-    def _learn(self, batch: Batch) -> None:
-        target = self._critic_target(batch)
-        critic_loss = (
-            (self.networks.critic(batch.features, batch.actions) - target).square().mean()
-        )
-        actor_loss = self._actor_loss(batch, self.updates)
-        # Both gradients are taken before either network moves, as the authors do.
-        gradients = [
-            torch.autograd.grad(loss, list(network.parameters()))
-            for loss, network in (
-                (critic_loss, self.networks.critic),
-                (actor_loss, self.networks.actor),
-            )
-        ]
-        _step(self._critic_optimiser, gradients[0])
-        _step(self._actor_optimiser, gradients[1])
-        for name, loss in (('critic_loss', critic_loss), ('actor_loss', actor_loss)):
-            self._note_loss(name, float(loss.detach()))
-
     def _note_loss(self, name: str, value: float) -> None:
         if not math.isfinite(value):
             raise DivergedError(
@@ -256,7 +183,5 @@ class Agent:
         self._losses.setdefault(name, []).append(value)
 
 
-def _step(optimiser: torch.optim.Optimizer, gradients: tuple[Tensor, ...]) -> None:
-    for parameter, gradient in zip(optimiser.param_groups[0]['params'], gradients, strict=True):
-        parameter.grad = gradient
-    optimiser.step()
+def _tensors(arrays: dict[str, NDArray[np.generic]]) -> dict[str, torch.Tensor]:
+    return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}

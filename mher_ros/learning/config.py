@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import option, OptionError, override
 from mher_ros.tasks import task_class
 from mher_ros.tasks.task import TaskOptions
@@ -47,10 +48,26 @@ class AgentConfig:
         0.0, 'updates after which alpha has halved; 0: it never does', low=0.0
     )
     action_penalty: float = option(1.0, 'weight of the squared action', low=0.0, high=1e6)
+    actor: str = option(
+        'joint',
+        'joint: policy gradient and supervised loss in one; apart: a supervised step on '
+        'relabelled rows, then the policy gradient on original goals; imitation: supervised '
+        'steps alone, no critic',
+        choices=('joint', 'apart', 'imitation'),
+    )
+    target_steps: int = option(
+        1, "rewards in the critic's target; those after the first by the model", low=1, high=100
+    )
+    imagined_steps: int = option(
+        0, 'learn from model rollouts of this many steps alone; 0: from real ones', low=0, high=100
+    )
     explore_noise: float = option(0.2, 'standard deviation of noise on actions', low=0.0)
     explore_random: float = option(0.3, 'chance of a uniform action', low=0.0, high=1.0)
     deploy_average: bool = option(False, 'evaluate and export the slowly moving target actor')
-    replay: int = option(1_000_000, 'transitions kept', low=1, high=100_000_000)
+    replay: int = option(
+        1_000_000, 'transitions kept, of real ones and of imagined ones', low=1, high=100_000_000
+    )
+    replay_rare: bool = option(False, 'replay episodes with rare paths more often')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,14 +76,24 @@ class RelabelConfig:
 
     goals: str = option(
         'virtual',
-        'none, future (of the same episode), virtual (of a model rollout), mixed (both)',
-        choices=('none', 'future', 'virtual', 'mixed'),
+        'none, future (of the same episode), virtual (of a model rollout), mixed (both), random',
+        choices=('none', 'future', 'virtual', 'mixed', 'random'),
     )
     probability: float = option(0.8, 'share of rows relabelled', low=0.0, high=1.0)
     steps: int = option(5, 'length n of the model rollout', low=0, high=1000)
     rollout_noise: float = option(0.2, 'standard deviation of noise in the rollout', low=0.0)
     virtual_share: float = option(
         0.5, 'mixed: share of the relabelled rows that is virtual', low=0.0, high=1.0
+    )
+    goal_noise: float = option(0.0, 'standard deviation of noise on new goals', low=0.0)
+    candidates: int = option(
+        0, 'pick a batch out of this many by a curriculum; 0: take what comes', low=0, high=65536
+    )
+    closeness: float = option(
+        1.0, 'curriculum: weight of closeness to the desired goal at first', low=0.0, high=1e6
+    )
+    closeness_growth: float = option(
+        1e-4, 'curriculum: share by which that weight grows an update', low=0.0, high=1.0
     )
 
 
@@ -123,17 +150,17 @@ class TrainConfig:
     model: ModelConfig
     schedule: ScheduleConfig
 
+    @property
+    def needs_model(self) -> bool:
+        """Whether anything is learnt with the dynamics model."""
+        agent = self.agent
+        imagines = agent.target_steps > 1 or agent.imagined_steps > 0
+        return imagines or self.relabel.goals in ('virtual', 'mixed')
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
         return dataclasses.asdict(self)
 
-
-ALGORITHMS: dict[str, dict[str, Any]] = {
-    'mher': {},
-    'her': {'relabel.goals': 'future', 'agent.alpha': 0.0},
-    'ddpg': {'relabel.goals': 'none', 'agent.alpha': 0.0},
-}
-"""What makes each algorithm differ from the preset, which is written for MHER."""
 
 FAST: dict[str, Any] = {
     'agent.hidden': (128, 128),
@@ -211,15 +238,35 @@ def make_config(
         values['schedule.steps'] = (20 + 30 * episodes) * 100
     if preset == 'precise':
         values['task.threshold'] = round(PRECISION * options.threshold, 6)
-    config = override(config, {**values, **ALGORITHMS[algorithm], **(changes or {})})
-    schedule = config.schedule
+    config = override(config, {**values, **ALGORITHMS[algorithm].changes, **(changes or {})})
+    _check_fit(config)
+    return config
+
+
+def _check_fit(config: TrainConfig) -> None:
+    """Refuse choices that are good each by itself but not together."""
+    schedule, agent, relabel = config.schedule, config.agent, config.relabel
+    chosen = [
+        f'{key}={value}'
+        for key, value in (
+            ('agent.imagined_steps', agent.imagined_steps),
+            ('agent.replay_rare', agent.replay_rare),
+            ('relabel.candidates', relabel.candidates),
+        )
+        if value
+    ]
+    if len(chosen) > 1:
+        raise OptionError(f'only one of these can choose the rows to learn from: {chosen}')
+    if agent.actor != 'joint' and relabel.goals == 'none':
+        raise OptionError(
+            f'agent.actor={agent.actor} learns from relabelled rows, but relabel.goals is none'
+        )
     least = (schedule.warmup_episodes + 1) * schedule.episode_steps
     if schedule.steps < least:
         raise OptionError(
             f'schedule.steps must be at least {least}, the warm-up and one episode, '
             f'got {schedule.steps}'
         )
-    return config
 
 
 def config_from_dict(values: dict[str, Any]) -> TrainConfig:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mher_ros.learning.config import ModelConfig
 from mher_ros.learning.normaliser import Normaliser
 import numpy as np
@@ -107,15 +105,6 @@ class Dynamics(nn.Module):
             if index < last:
                 hidden = hidden.relu_()
         return observations + hidden.mean(0) * self.observation.std
-
-    @torch.no_grad()
-    def rollout(self, observations: Tensor, act: Callable[[Tensor], Tensor], steps: int) -> Tensor:
-        """Return (steps + 1, B, n): the given observations and those that follow under ``act``."""
-        states = torch.empty((steps + 1, *observations.shape))
-        states[0] = observations
-        for index in range(steps):
-            states[index + 1] = self.step(states[index], act(states[index]))
-        return states
 
     def errors(self, observations: np.ndarray, actions: np.ndarray) -> list[float]:
         """Return the mean absolute error after 1..h steps, in standard deviations of s."""

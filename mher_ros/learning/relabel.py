@@ -9,7 +9,7 @@ from mher_ros.learning.replay import EpisodeReplay, Transitions
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['FutureGoals', 'GoalSource', 'MixedGoals', 'relabel']
+__all__ = ['FutureGoals', 'GoalSource', 'MixedGoals', 'NoisyGoals', 'RandomGoals', 'relabel']
 
 
 class GoalSource(abc.ABC):
@@ -44,6 +44,31 @@ class MixedGoals(GoalSource):
         """Return goals of both sources, row by row."""
         pick = rng.random((len(batch.steps), 1)) < self._share
         return np.where(pick, self._first.propose(batch, rng), self._second.propose(batch, rng))
+
+
+class RandomGoals(GoalSource):
+    """Goals drawn uniformly from the box that holds the task's goals."""
+
+    def __init__(self, interface: TaskInterface) -> None:
+        self._low = np.array(interface.goal_low, np.float32)
+        self._high = np.array(interface.goal_high, np.float32)
+
+    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return goals that have nothing to do with the transitions."""
+        share = rng.random(batch.goals.shape, dtype=np.float32)
+        return self._low + share * (self._high - self._low)
+
+
+class NoisyGoals(GoalSource):
+    """Another source's goals, each entry with Gaussian noise on it."""
+
+    def __init__(self, source: GoalSource, deviation: float) -> None:
+        self._source, self._deviation = source, np.float32(deviation)
+
+    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return goals near those of the source."""
+        goals = self._source.propose(batch, rng)
+        return goals + self._deviation * rng.standard_normal(goals.shape, dtype=np.float32)
 
 
 def relabel(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from mher_ros.interface import TaskInterface
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +39,11 @@ class Transitions:
     """(B,) slot of the episode in the replay."""
     steps: NDArray[np.int64]
     """(B,) step t within it."""
+
+    def rows(self, chosen: NDArray[np.int64]) -> Transitions:
+        """Return some of the transitions, in the order asked for."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Transitions(**{name: value[chosen] for name, value in values.items()})
 
 
 class EpisodeReplay:
@@ -81,9 +87,21 @@ class EpisodeReplay:
         self._lengths[slot] = length
         self.episodes_stored += 1
 
-    def sample(self, count: int, rng: np.random.Generator) -> Transitions:
-        """Draw ``count`` transitions: a uniform episode, then a uniform step of it."""
-        slots = rng.integers(self.episodes_held, size=count)
+    def sample(
+        self,
+        count: int,
+        rng: np.random.Generator,
+        weights: NDArray[np.float64] | None = None,
+    ) -> Transitions:
+        """
+        Draw ``count`` transitions: an episode, then a uniform step of it.
+
+        Episodes are uniform, or drawn by their ``weights`` (episodes_held,), which sum to 1.
+        """
+        if weights is None:
+            slots = rng.integers(self.episodes_held, size=count)
+        else:
+            slots = rng.choice(self.episodes_held, size=count, p=weights)
         return self._take(slots, (rng.random(count) * self._lengths[slots]).astype(np.int64))
 
     def sample_latest(self, rng: np.random.Generator) -> Transitions:
@@ -102,6 +120,14 @@ class EpisodeReplay:
             transitions.slots, transitions.steps + ahead
         ]
         return future
+
+    def achieved_paths(self, interface: TaskInterface) -> NDArray[np.float32]:
+        """Return the goals each episode achieved (E, T + 1, m); a short one stays at its end."""
+        held = self.episodes_held
+        steps = np.minimum(np.arange(self._steps + 1), self._lengths[:held, None])
+        observations = self._observations[np.arange(held)[:, None], steps]
+        paths: NDArray[np.float32] = interface.achieved_goal(observations)
+        return paths
 
     def sample_sequences(
         self, count: int, steps: int, rng: np.random.Generator

@@ -11,9 +11,10 @@ import threading
 import time
 from typing import Any
 
-from mher_ros.learning.config import ALGORITHMS, PRESETS, TrainConfig
+from mher_ros.learning.config import PRESETS, TrainConfig
 from mher_ros.learning.progress import Progress, Row, row_text
 from mher_ros.learning.run import load_config, plan_run, plan_text, POLICY, start_training
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.learning.train import Ending
 from mher_ros.options import option, OptionError, read_changes
 from mher_ros.ros.arm_env import ArmEnv, ArmEvaluator

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import dataclasses
-from typing import ClassVar
+from typing import ClassVar, TYPE_CHECKING
 
 from mher_ros.interface import Field, TaskInterface
 from mher_ros.options import option
 from mher_ros.tasks.task import Task, TaskOptions
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ['Point2DFourRoom', 'Point2DLarge', 'Point2DLargeOptions']
 
@@ -73,23 +77,30 @@ class _Point2D(Task):
         return any(x0 < x < x1 and y0 < y < y1 for x0, x1, y0, y1 in self.walls)
 
     def _advance(self, action: NDArray[np.float32]) -> None:
-        box = self.half_side
-        end = np.clip(self._position + action, -box, box)
-        if self.walls:
-            end = self._slid_along_walls(self._position, end)
-        self._position = end
+        self._position = self._moved(self._position[None], action[None])[0]
 
-    def _slid_along_walls(
-        self, start: NDArray[np.float64], end: NDArray[np.float64]
+    @classmethod
+    def step_together(
+        cls, tasks: Sequence[Self], actions: NDArray[np.float32]
     ) -> NDArray[np.float64]:
-        """Return ``end`` with the coordinate that a wall stands in the way of held at its face."""
+        """Move all the points at once."""
+        first = tasks[0]
+        starts = np.stack([task._position for task in tasks])
+        ends = first._moved(starts, first.checked_action(actions, len(tasks)))
+        for task, end in zip(tasks, ends, strict=True):
+            task._position = end.copy()
+            task._steps_left -= 1
+        return ends
+
+    def _moved(
+        self, starts: NDArray[np.float64], actions: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """Return where actions (B, 2) lead from positions (B, 2)."""
+        box = self.half_side
+        ends = np.clip(starts + actions, -box, box)
         for wall in self.walls:
-            hit = _first_face(start, end, wall)
-            if hit is not None:
-                axis, face = hit
-                end = end.copy()
-                end[axis] = face
-        return end
+            _slide_along(starts, ends, wall)
+        return ends
 
     def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the position; the point stops after each step."""
@@ -111,24 +122,27 @@ class _Point2D(Task):
         return draw_square(self.half_side, self.walls, self._position, self.goal, self.interface)
 
 
-def _first_face(
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
+def _slide_along(
+    starts: NDArray[np.float64],
+    ends: NDArray[np.float64],
     wall: tuple[float, float, float, float],
-) -> tuple[int, float] | None:
-    """Return (axis, coordinate) of the face where the segment enters the wall, or None."""
-    entered, left, axis, face = -1.0, 1.0, -1, 0.0
-    for k in (0, 1):
-        x, way, low, high = float(start[k]), float(end[k] - start[k]), wall[2 * k], wall[2 * k + 1]
-        if way == 0.0:
-            if not low < x < high:
-                return None
-            continue
-        near, far = (low, high) if way > 0.0 else (high, low)
-        if (near - x) / way > entered:
-            entered, axis, face = (near - x) / way, k, near
-        left = min(left, (far - x) / way)
-    return (axis, face) if 0.0 <= entered < left else None
+) -> None:
+    """Hold the coordinate of ``ends`` (B, 2) that the wall stands in the way of at its face."""
+    low, high = np.array(wall).reshape(2, 2).T
+    way = ends - starts
+    forward, still = way > 0.0, way == 0.0
+    near, far = np.where(forward, low, high), np.where(forward, high, low)
+    # When each coordinate's share of the way reaches the wall and leaves it again. One that
+    # stands still is between the wall's faces all the way, or never.
+    pace = np.where(still, 1.0, way)
+    between = (low < starts) & (starts < high)
+    with np.errstate(over='ignore'):
+        reaches = np.where(still, np.where(between, -np.inf, np.inf), (near - starts) / pace)
+        leaves = np.where(still, np.inf, (far - starts) / pace)
+    entered, left = reaches.max(-1), np.minimum(leaves.min(-1), 1.0)
+    rows = np.flatnonzero((entered >= 0.0) & (entered < left))
+    axes = reaches[rows].argmax(-1)
+    ends[rows, axes] = near[rows, axes]
 
 
 class Point2DLarge(_Point2D):

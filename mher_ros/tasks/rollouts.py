@@ -130,8 +130,7 @@ def _run_chunk(envs: list[Task], policy: PolicyFunction, seeds: Sequence[int]) -
     achieved = np.empty((steps, count, goals.shape[1]))
     for step in range(steps):
         actions = policy(observations, goals)
-        for row in range(count):
-            observations[row] = envs[row].step(actions[row])[0]['observation']
+        observations[:count] = type(envs[0]).step_together(envs[:count], actions[:count])
         achieved[step] = interface.achieved_goal(observations[:count])
     return judge(interface, achieved, goals[:count])
 

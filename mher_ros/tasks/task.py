@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TYPE_CHECKING
 
 import gymnasium
 from gymnasium import spaces
@@ -12,6 +13,9 @@ from mher_ros.interface import TaskInterface
 from mher_ros.options import check, option
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ['Observation', 'Task', 'TaskOptions']
 
@@ -89,15 +93,32 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         info = {'is_success': bool(reward == 0.0)}
         return observation, float(reward), False, self._steps_left <= 0, info
 
+    @classmethod
+    def step_together(
+        cls, tasks: Sequence[Self], actions: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """
+        Do one control period in each of B tasks of this class under actions (B, k).
+
+        Returns observations (B, n): the same as ``step`` gives, only sooner.
+        """
+        return np.stack(
+            [
+                task.step(action)[0]['observation']
+                for task, action in zip(tasks, actions, strict=True)
+            ]
+        )
+
     def move(self, action: NDArray[np.float32]) -> None:
         """Do one control period under an action within [-1, 1], without looking."""
         self._advance(action)
 
-    def checked_action(self, action: ArrayLike) -> NDArray[np.float32]:
-        """Return an action within [-1, 1], or raise ValueError if it is none."""
+    def checked_action(self, action: ArrayLike, count: int | None = None) -> NDArray[np.float32]:
+        """Return an action, or ``count`` of them, within [-1, 1]; raise ValueError if not one."""
         checked = np.asarray(action, dtype=np.float32)
-        if checked.shape != self.action_space.shape:
-            raise ValueError(f'an action has shape {self.action_space.shape}, got {checked.shape}')
+        one = self.action_space.shape or ()
+        if checked.shape != (one if count is None else (count, *one)):
+            raise ValueError(f'an action has shape {one}, got {checked.shape}')
         if np.isnan(checked).any():
             raise ValueError(f'an action is made of numbers, got {checked}')
         return np.clip(checked, np.float32(-1.0), np.float32(1.0))

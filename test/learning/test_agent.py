@@ -1,11 +1,14 @@
 import copy
 
 from mher_ros.learning.agent import Agent
+from mher_ros.learning.config import ALGORITHMS
 from mher_ros.learning.replay import Episode
 from mher_ros.tasks import make
 import numpy as np
 import pytest
 import torch
+
+NETWORKED = [name for name in ALGORITHMS if name != 'plangan']
 
 
 def random_episode(task, agent, seed, steps=20):
@@ -32,17 +35,19 @@ def weights(agent):
     return torch.cat([p.detach().flatten() for p in agent.networks.actor.parameters()])
 
 
-@pytest.mark.parametrize('algorithm', ['mher', 'her', 'ddpg'])
+@pytest.mark.parametrize('algorithm', NETWORKED)
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(tiny, algorithm):
     first = weights(trained(tiny(algorithm, seed=1)))
     assert torch.equal(first, weights(trained(tiny(algorithm, seed=1))))
     assert not torch.equal(first, weights(trained(tiny(algorithm, seed=2))))
 
 
-def test_only_mher_has_a_model(tiny):
-    assert trained(tiny('mher')).dynamics is not None
-    assert trained(tiny('her')).dynamics is None
-    assert trained(tiny('ddpg')).dynamics is None
+def test_who_needs_a_model_has_one(tiny):
+    with_model = {name for name in NETWORKED if tiny(name).needs_model}
+    assert {'mher', 'no_sl', 'no_mbr', 'mve3', 'mbpo7', 'mve_her', 'mbpo_her'} < with_model
+    assert not with_model & {'ddpg', 'her', 'cher', 'mep', 'gcsl', 'random_relabel', 'goal_noise'}
+    for name in NETWORKED:
+        assert (trained(tiny(name)).dynamics is not None) == (name in with_model)
 
 
 def test_targets_move_only_when_it_is_time_and_by_their_share(tiny):
@@ -116,10 +121,11 @@ def test_model_errors_are_given_for_every_horizon_and_change_nothing(tiny):
     assert trained(tiny('her')).model_errors() == []
 
 
-def test_a_restored_agent_goes_on_as_if_nothing_had_happened(tiny):
-    agent = trained(tiny())
+@pytest.mark.parametrize('algorithm', NETWORKED)
+def test_a_restored_agent_goes_on_as_if_nothing_had_happened(tiny, algorithm):
+    agent = trained(tiny(algorithm))
     task = make('point2d_large', tiny().task)
-    other = Agent(task.interface, tiny())
+    other = Agent(task.interface, tiny(algorithm))
     other.load_state(copy.deepcopy(agent.state()))
     for _ in range(5):
         agent.update()
@@ -131,24 +137,25 @@ def test_a_restored_agent_goes_on_as_if_nothing_had_happened(tiny):
 def test_the_model_is_fitted_before_goals_are_proposed_by_the_slow_actor(tiny, monkeypatch):
     agent = trained(tiny(), updates=0)
     order = []
-    fit, rollout = agent.dynamics.fit, agent.dynamics.rollout
+    fit, step = agent.dynamics.fit, agent.dynamics.step
 
     def recording_fit(*arguments, **named):
         order.append('fit')
         return fit(*arguments, **named)
 
-    def recording_rollout(observations, act, steps):
-        order.append('rollout')
-        return rollout(observations, act, steps)
+    def recording_step(observations, actions):
+        order.append('step')
+        return step(observations, actions)
 
     slow, online = agent.networks.target_actor, agent.networks.actor
     monkeypatch.setattr(agent.dynamics, 'fit', recording_fit)
-    monkeypatch.setattr(agent.dynamics, 'rollout', recording_rollout)
+    monkeypatch.setattr(agent.dynamics, 'step', recording_step)
     for name, actor in (('slow', slow), ('online', online)):
         actor.register_forward_hook(lambda *_, name=name: order.append(name))
     agent.update()
     # Two fits, a rollout of five steps, the slow actor for the target, the actor for its loss.
-    assert order == ['fit'] * 2 + ['rollout'] + ['slow'] * 5 + ['slow', 'online']
+    assert order[:12] == ['fit'] * 2 + ['slow', 'step'] * 5
+    assert sorted(order[12:]) == ['online', 'slow']
 
 
 def test_entries_that_never_varied_do_not_move_a_policy_that_hides_them(tiny):

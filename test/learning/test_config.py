@@ -68,7 +68,7 @@ def test_changes_go_over_the_preset_and_reach_the_task():
     ('arguments', 'message'),
     [
         ({'task': 'juggle'}, "unknown task 'juggle'; the tasks are point2d_large"),
-        ({'algorithm': 'ppo'}, "unknown algorithm 'ppo'; there are mher, her, ddpg"),
+        ({'algorithm': 'ppo'}, "unknown algorithm 'ppo'; there are mher, ddpg, her, cher"),
         ({'preset': 'slow'}, "unknown preset 'slow'; there are"),
         ({'seed': -1}, 'seed must be a whole number'),
         ({'seed': 2**63}, 'seed must be a whole number'),

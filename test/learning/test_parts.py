@@ -2,48 +2,19 @@
 
 import dataclasses
 
+from hand_made import batch_of, fixed_networks, FixedGoals, KnownDynamics
 from mher_ros.learning.actor_loss import JointLoss
-from mher_ros.learning.batch import Batch
 from mher_ros.learning.config import ModelConfig
 from mher_ros.learning.dynamics import Dynamics
-from mher_ros.learning.networks import Actor, Critic, Networks, Policy, View
+from mher_ros.learning.imagination import Imagination
+from mher_ros.learning.networks import Actor, Critic, Policy, View
 from mher_ros.learning.normaliser import Normaliser
-from mher_ros.learning.relabel import FutureGoals, GoalSource, MixedGoals, relabel
+from mher_ros.learning.relabel import FutureGoals, MixedGoals, relabel
 from mher_ros.learning.targets import OneStepTarget
 from mher_ros.learning.virtual_goals import VirtualGoals
 import numpy as np
 import pytest
 import torch
-
-
-class FixedGoals(GoalSource):
-    def __init__(self, value):
-        self.value = value
-
-    def propose(self, batch, rng):
-        return np.full_like(batch.goals, self.value)
-
-
-class KnownDynamics(Dynamics):
-    """Adds the action to x, y and counts steps in the third entry."""
-
-    def __init__(self):
-        super().__init__(3, 2, ModelConfig(hidden=(4,), members=1), torch.Generator())
-
-    def step(self, observations, actions):
-        return observations + torch.cat((actions, torch.ones(len(actions), 1)), -1)
-
-
-def fixed_networks(interface, value, proposed=None):
-    """Return networks whose critics always give ``value`` and whose actors ``proposed``."""
-    critic = lambda features, action: value  # noqa: E731
-    actor = lambda features: proposed  # noqa: E731
-    return Networks(View(interface), actor, critic, actor, critic)
-
-
-def batch_of(count, **tensors):
-    names = (field.name for field in dataclasses.fields(Batch))
-    return Batch(**{name: tensors.get(name, torch.zeros(count, 3)) for name in names})
 
 
 def test_target_discounts_the_next_value_and_is_clipped_to_what_is_possible(interface):
@@ -111,7 +82,7 @@ def test_virtual_goals_lie_on_the_rollout_from_the_next_state(counted_replay, in
         return torch.tensor([[1.0, 0.0]]).expand(len(goals), 2)
 
     batch = counted_replay.sample(2000, rng)
-    source = VirtualGoals(KnownDynamics(), policy, interface, steps=3, noise=0.0)
+    source = VirtualGoals(Imagination(KnownDynamics(), policy, interface), interface, steps=3)
     goals = source.propose(batch, rng)
     ahead = goals[:, 0] - batch.next_observations[:, 0]
     # One of the real s_{t+1} and three virtual states, each as likely as another.
@@ -121,13 +92,37 @@ def test_virtual_goals_lie_on_the_rollout_from_the_next_state(counted_replay, in
 
 def test_noise_in_the_rollout_keeps_actions_in_range(counted_replay, interface, rng):
     batch = counted_replay.sample(500, rng)
-    source = VirtualGoals(
-        KnownDynamics(), lambda o, g: torch.ones(len(o), 2), interface, steps=1, noise=0.5
-    )
+    policy = lambda o, g: torch.ones(len(o), 2)  # noqa: E731
+    imagination = Imagination(KnownDynamics(), policy, interface, noise=0.5)
+    source = VirtualGoals(imagination, interface, steps=1)
     ahead = source.propose(batch, rng) - batch.next_observations[:, :2]
     moved = ahead[(ahead != 0).any(1)]
     assert (moved <= 1.0).all()
     assert (moved < 1.0).any()
+
+
+def test_imagination_begins_with_the_given_states_and_follows_the_model(interface):
+    start = torch.tensor([[0.0, 0.0, 5.0], [1.0, 1.0, 0.0]])
+    goals = torch.tensor([[4.0, 0.0], [1.0, 9.0]])
+
+    def towards_the_goal(observations, goals):
+        return (goals - observations[:, :2]).clamp(-1.0, 1.0)
+
+    states, actions = Imagination(KnownDynamics(), towards_the_goal, interface).run(
+        start, goals, steps=2
+    )
+    assert states[:, 0].tolist() == [[0, 0, 5], [1, 0, 6], [2, 0, 7]]
+    assert states[:, 1].tolist() == [[1, 1, 0], [1, 2, 1], [1, 3, 2]]
+    assert actions.tolist() == [[[1, 0], [0, 1]]] * 2
+
+
+def test_a_goal_that_observations_repeat_stays_the_same_in_imagination(interface):
+    repeating = dataclasses.replace(interface, goal_index=(1, 2))
+    goals = torch.tensor([[7.0, 8.0]])
+    states, _ = Imagination(KnownDynamics(), lambda o, g: torch.ones(1, 2), repeating).run(
+        repeating.with_goal(torch.zeros(1, 3), goals), goals, steps=3
+    )
+    assert states[:, 0].tolist() == [[0, 7, 8], [1, 7, 8], [2, 7, 8], [3, 7, 8]]
 
 
 def test_normaliser_has_the_mean_and_deviation_of_all_it_saw(rng):
@@ -250,15 +245,6 @@ class TestDynamics:
             weight.zero_()
         state = torch.zeros(4, 2)
         assert dynamics.fit(state, torch.zeros(4, 1), state + 2.0, 0) == pytest.approx(expected)
-
-    def test_rollout_begins_with_the_given_states_and_follows_the_model(self, rng):
-        dynamics = self.make(members=2)
-        state, action, _ = self.data(rng, 6)
-        states = dynamics.rollout(state, lambda s: action, 3)
-        assert states.shape == (4, 6, 2)
-        assert torch.equal(states[0], state)
-        assert torch.equal(states[1], dynamics.step(state, action))
-        assert torch.equal(states[3], dynamics.step(states[2], action))
 
     def test_errors_compare_with_real_sequences_at_every_horizon(self, rng):
         dynamics = self.make(members=1)

@@ -85,11 +85,12 @@ def scores(interface, plan, first_actions, goal, latent=None, setting=()):
 
 
 def test_a_first_action_is_scored_by_the_share_of_imagined_time_at_the_goal(interface):
-    plan = linear(first_actions=3, trajectories=5, steps=4)
+    plan = linear(first_actions=4, trajectories=5, steps=4)
     # Later actions move by 0.5; the goal is at 2.2 and reaches 0.5 far.
-    # 1.0: x = 1, 1.5, 2, 2.5: two of four.  -1: never.  0.5: 0.5, 1, 1.5, 2: one of four.
-    found = scores(interface, plan, (1.0, -1.0, 0.5), 2.2, setting=[{'action': 0.5}])
-    assert found == pytest.approx([0.5, 0.0, 0.25])
+    # 1: x = 1, 1.5, 2, 2.5: two of four.  -1: never.  0.5: 0.5, 1, 1.5, 2: one of four.
+    # 2.5: there at once, but not for long.
+    found = scores(interface, plan, (1.0, -1.0, 0.5, 2.5), 2.2, setting=[{'action': 0.5}])
+    assert found == pytest.approx([0.5, 0.0, 0.25, 0.25])
 
 
 def test_the_generators_own_next_states_may_be_believed_after_the_first(interface):

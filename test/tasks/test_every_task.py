@@ -211,6 +211,18 @@ def test_actions_are_cut_to_one(task):
     np.testing.assert_array_equal(wide, cut)
 
 
+def test_stepping_several_together_is_stepping_each(task):
+    others = [type(task)() for _ in range(3)]
+    actions = np.stack([random_actions(task, 3, seed, reach=3.0) for seed in range(30)])
+    alone = np.stack([play(task, seed, actions[:, seed])[0] for seed in range(3)])
+    for seed, other in enumerate(others):
+        other.reset(seed=seed)
+    together = [type(task).step_together(others, step) for step in actions]
+    np.testing.assert_array_equal(np.stack(together, axis=1), alone[:, -30:])
+    with pytest.raises(ValueError, match='shape|argument'):
+        type(task).step_together(others, actions[0, :2])
+
+
 @pytest.mark.parametrize('shape', [(), (1,), (9,), (1, 2)])
 def test_action_of_another_shape_is_refused(task, shape):
     task.reset(seed=0)

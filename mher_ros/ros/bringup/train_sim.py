@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import ClassVar
 
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import option, OptionError
 from mher_ros.ros.bringup.system import NodeSpec, Role, System
 from mher_ros.share import share_folder
@@ -16,7 +17,6 @@ __all__ = ['TrainSim']
 # Named here once more because their modules import what `ros2 launch` may not have; a test
 # compares them.
 TASKS = ('point2d_large', 'point2d_four_room', 'fetch_reach', 'sawyer_reach', 'reacher')
-ALGORITHMS = ('mher', 'her', 'ddpg')
 PRESETS = ('paper', 'paper_2021', 'fast', 'precise')
 
 
@@ -27,7 +27,7 @@ class TrainSim(System):
     summary: ClassVar[str] = 'learn a policy on a simulated arm behind ROS topics'
 
     task: str = option('fetch_reach', 'arm and goals to learn', choices=TASKS)
-    algorithm: str = option('mher', 'how to learn', choices=ALGORITHMS)
+    algorithm: str = option('mher', 'how to learn', choices=tuple(ALGORITHMS))
     preset: str = option('fast', "values of the learner's other choices", choices=PRESETS)
     seed: int = option(
         0,

@@ -1,0 +1,57 @@
+"""The learned dynamics with a policy in it: short episodes that no arm has to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mher_ros.interface import TaskInterface
+from mher_ros.learning.dynamics import Dynamics
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ['Imagination']
+
+
+class Imagination:
+    """
+    Rolls the model forward under a policy.
+
+    ``noise`` is the standard deviation of what is added to the policy's actions where a
+    generator is given; actions stay within [-1, 1].
+    """
+
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        policy: Callable[[Tensor, Tensor], Tensor],
+        interface: TaskInterface,
+        noise: float = 0.0,
+    ) -> None:
+        self._dynamics, self._policy, self._interface = dynamics, policy, interface
+        self._noise = noise
+
+    @torch.no_grad()
+    def run(
+        self,
+        observations: Tensor,
+        goals: Tensor,
+        steps: int,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """
+        Return states (steps + 1, B, n) and the actions (steps, B, k) between them.
+
+        The first states are the given observations, which must read as under ``goals``.
+        """
+        states, actions = [observations], []
+        for _ in range(steps):
+            action = self._policy(states[-1], goals)
+            if rng is not None and self._noise:
+                noise = rng.standard_normal(action.shape, dtype=np.float32)
+                action = (action + self._noise * torch.from_numpy(noise)).clamp(-1.0, 1.0)
+            actions.append(action)
+            # A goal that observations repeat stays what it is, whatever the model makes of it.
+            following = self._dynamics.step(states[-1], action)
+            states.append(self._interface.with_goal(following, goals))
+        return torch.stack(states), torch.stack(actions) if actions else observations.new_empty(0)

@@ -1,0 +1,41 @@
+"""Networks, models and goals simple enough to work out by hand what comes of them."""
+
+import dataclasses
+
+from mher_ros.learning.batch import Batch
+from mher_ros.learning.config import ModelConfig
+from mher_ros.learning.dynamics import Dynamics
+from mher_ros.learning.networks import Networks, View
+from mher_ros.learning.relabel import GoalSource
+import numpy as np
+import torch
+
+
+class FixedGoals(GoalSource):
+    def __init__(self, value):
+        self.value = value
+
+    def propose(self, batch, rng):
+        return np.full_like(batch.goals, self.value)
+
+
+class KnownDynamics(Dynamics):
+    """Adds the action to x, y and counts steps in the third entry."""
+
+    def __init__(self):
+        super().__init__(3, 2, ModelConfig(hidden=(4,), members=1), torch.Generator())
+
+    def step(self, observations, actions):
+        return observations + torch.cat((actions, torch.ones(len(actions), 1)), -1)
+
+
+def fixed_networks(interface, value, proposed=None):
+    """Return networks whose critics always give ``value`` and whose actors ``proposed``."""
+    critic = lambda features, action: value  # noqa: E731
+    actor = lambda features: proposed  # noqa: E731
+    return Networks(View(interface), actor, critic, actor, critic)
+
+
+def batch_of(count, **tensors):
+    names = (field.name for field in dataclasses.fields(Batch))
+    return Batch(**{name: tensors.get(name, torch.zeros(count, 3)) for name in names})
