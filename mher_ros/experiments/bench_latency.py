@@ -91,7 +91,8 @@ def latency_lines(result: dict[str, Any]) -> list[str]:
         one = result['outputs'][output]
         lines.append(
             f'  {output:<18} deadlines missed {one["policy_missed"]} (echo '
-            f'{one["echo_missed"]}) of {one["states"]}, memory '
+            f'{one["echo_missed"]}) of {one["states"]}, without a goal for '
+            f'{one["silent_seconds"]} s, memory '
             f'{one["memory_growth_mb"]:+.1f} MB'
         )
     return lines
@@ -113,6 +114,7 @@ class _Subject:
         self.medians: list[float] = []
         self.memory: list[float] = []
         self.missed: list[int] = []
+        self.silent, self.silent_seconds = True, 0
         self.text = 'silent'
 
     @property
@@ -136,7 +138,13 @@ class _Subject:
             self.text = status.message
             figures = {pair.key: pair.value for pair in status.values}
             if 'median latency [us]' in figures:
-                self.medians.append(float(figures['median latency [us]']))
+                median = float(figures['median latency [us]'])
+                # A machine that stood still for long enough has cost the node its goal.
+                self.silent = not median
+                self.silent_seconds += self.silent and bool(self.medians)
+                if self.silent:
+                    continue
+                self.medians.append(median)
                 self.missed.append(int(figures['deadlines missed']))
                 self.memory.append(resident_memory(self.process))
 
@@ -162,7 +170,7 @@ def _run(subjects: list[_Subject], seconds: int, plant: JointPlant) -> None:
             # An arm whose numbers never change would be taken for one that is not heard of.
             seen = positions + TREMBLE * (told % 2)
             subject.tell(writer.write(time.time_ns(), seen, velocities))
-            if subject.is_policy and subject.client.goal is None and told % int(RATE) == 50:
+            if subject.is_policy and subject.silent and told % int(RATE) == 50:
                 subject.client.go_to(goal)
         told += 1
         if told % int(5 * RATE) == 0:
@@ -176,7 +184,7 @@ def _figures(subjects: list[_Subject], seconds: int) -> dict[str, Any]:
             next(subject for subject in subjects if subject.name == f'{kind}_{output}')
             for kind in ('policy', 'echo')
         )
-        if len(policy.medians) < WARM_UP + 2 or not policy.medians[-1]:
+        if len(policy.medians) < WARM_UP + 2:
             raise ArmError(f'policy_node with output {output} sends nothing: {policy.text}')
         times = [float(np.median(subject.medians[WARM_UP:])) for subject in (policy, echo)]
         tenth = max(1, len(policy.memory) // 10)
@@ -187,6 +195,7 @@ def _figures(subjects: list[_Subject], seconds: int) -> dict[str, Any]:
             'policy_missed': policy.missed[-1] - policy.missed[WARM_UP],
             'echo_missed': echo.missed[-1] - echo.missed[WARM_UP],
             'states': int(seconds * RATE),
+            'silent_seconds': policy.silent_seconds,
             'memory_growth_mb': float(
                 np.median(policy.memory[-tenth:]) - np.median(policy.memory[tenth : 2 * tenth])
             ),
