@@ -7,7 +7,7 @@ import math
 from mher_ros.learning.config import make_config, ModelConfig
 from mher_ros.learning.dynamics import Dynamics
 from mher_ros.learning.plangan import PlanGanAgent, sample_steps
-from mher_ros.learning.plangan_config import PlanConfig
+from mher_ros.learning.plangan_config import CHEAP_PLAN, PlanConfig
 from mher_ros.learning.plangan_networks import (
     critic_loss,
     GanCritics,
@@ -363,20 +363,9 @@ def test_the_planner_is_by_default_the_one_that_the_paper_compares_with():
 
 @pytest.mark.slow
 def test_planning_after_random_episodes_alone_beats_acting_at_random():
-    config = make_config('point2d_large', preset='paper', changes={'model.hidden': (64, 64)})
-    plan = PlanConfig(
-        hidden=(64, 64),
-        latent=8,
-        gans=2,
-        learning_rate=1e-3,
-        sequence=3,
-        warmup_fits=800,
-        first_actions=8,
-        trajectories=4,
-        steps=15,
-        next_state='generator',
-        choice='weighted',
-    )
+    changes = {'model.hidden': (64, 64), 'agent.relative_goal': True}
+    config = make_config('point2d_large', preset='paper', changes=changes)
+    plan = override(PlanConfig(), {**CHEAP_PLAN, 'warmup_fits': 1000})
     task = make('point2d_large', config.task)
     agent = PlanGanAgent(task.interface, config, plan)
     for seed in range(20):
