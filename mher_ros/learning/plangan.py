@@ -8,7 +8,7 @@ from typing import Any
 import zlib
 
 from mher_ros.interface import TaskInterface
-from mher_ros.learning.learner import DivergedError
+from mher_ros.learning.agent import DivergedError
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.dynamics import Dynamics
 from mher_ros.learning.plangan_config import PlanConfig
