@@ -56,7 +56,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     from mher_ros.learning.progress import Progress, terminal_display
-    from mher_ros.learning.run import plan_run, plan_text, POLICY, start_training
+    from mher_ros.learning.run import (
+        exported_text,
+        plan_run,
+        plan_text,
+        POLICY,
+        start_training,
+    )
     from mher_ros.learning.train import Ending
     from mher_ros.tasks import make
 
@@ -104,7 +110,7 @@ def run(chosen: argparse.Namespace) -> int:
         print(f'stopped after {trainer.env_steps} steps: {ending.value}')
         if ending in (Ending.STEPS, Ending.TIME) and config.schedule.until:
             print(f'success {config.schedule.until:g} did not hold over two evaluations')
-        print(f'policy: {result["policy"] or "none yet"}\nrun:    {folder}')
+        print(f'{exported_text(folder, config)}\nrun:    {folder}')
         if ending is Ending.ASKED:
             where = shlex.quote(str(folder))
             print(f'go on with: mher train {config.task_name} --resume --out {where}')

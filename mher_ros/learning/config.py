@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from mher_ros.learning.plangan_config import CHEAP_PLAN, PlanConfig
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import option, OptionError, override
 from mher_ros.tasks import task_class
@@ -52,8 +53,8 @@ class AgentConfig:
         'joint',
         'joint: policy gradient and supervised loss in one; apart: a supervised step on '
         'relabelled rows, then the policy gradient on original goals; imitation: supervised '
-        'steps alone, no critic',
-        choices=('joint', 'apart', 'imitation'),
+        'steps alone, no critic; plan: no actor, see plan.*',
+        choices=('joint', 'apart', 'imitation', 'plan'),
     )
     target_steps: int = option(
         1, "rewards in the critic's target; those after the first by the model", low=1, high=100
@@ -148,13 +149,14 @@ class TrainConfig:
     agent: AgentConfig
     relabel: RelabelConfig
     model: ModelConfig
+    plan: PlanConfig
     schedule: ScheduleConfig
 
     @property
     def needs_model(self) -> bool:
         """Whether anything is learnt with the dynamics model."""
         agent = self.agent
-        imagines = agent.target_steps > 1 or agent.imagined_steps > 0
+        imagines = agent.target_steps > 1 or agent.imagined_steps > 0 or agent.actor == 'plan'
         return imagines or self.relabel.goals in ('virtual', 'mixed')
 
     def to_dict(self) -> dict[str, Any]:
@@ -183,6 +185,7 @@ FAST: dict[str, Any] = {
     'schedule.episodes_per_epoch': 2,
     'schedule.steps': 3000,
     'schedule.until': 0.95,
+    **{f'plan.{key}': value for key, value in CHEAP_PLAN.items()},
 }
 PRESETS: dict[str, dict[str, Any]] = {
     'paper': {'agent.value_ceiling': 100.0},
@@ -229,6 +232,7 @@ def make_config(
         AgentConfig(),
         RelabelConfig(),
         ModelConfig(),
+        PlanConfig(),
         ScheduleConfig(),
     )
     values = dict(PRESETS[preset])
@@ -273,13 +277,12 @@ def config_from_dict(values: dict[str, Any]) -> TrainConfig:
     """Rebuild a configuration from ``to_dict``, checking every value."""
     try:
         head = {name: values[name] for name in ('task_name', 'algorithm', 'preset', 'seed')}
-        sections = {
-            name: values[name] for name in ('task', 'agent', 'relabel', 'model', 'schedule')
-        }
+        # A run from before there were plans has no such section.
+        sections = {'plan': {}, **values}
         changes = {
             f'{section}.{key}': value
-            for section, fields in sections.items()
-            for key, value in fields.items()
+            for section in ('task', 'agent', 'relabel', 'model', 'plan', 'schedule')
+            for key, value in sections[section].items()
         }
     except (AttributeError, KeyError, TypeError) as error:
         raise OptionError(f'not the configuration of a run: {error!r}') from None

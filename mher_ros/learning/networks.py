@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.normaliser import Normaliser
+from mher_ros.tasks.rollouts import PolicyFunction
+import numpy as np
+from numpy.typing import NDArray
 import torch
 from torch import nn, Tensor
 
-__all__ = ['Actor', 'Critic', 'Networks', 'Policy', 'View', 'mlp']
+__all__ = ['Actor', 'Critic', 'Networks', 'Policy', 'View', 'mlp', 'policy_function']
 
 RAW_LIMIT = 200.0
 """Observations and goals are cut here before anything else."""
@@ -129,3 +133,17 @@ def mlp(sizes: tuple[int, ...], rng: torch.Generator) -> nn.Sequential:
         nn.init.zeros_(linear.bias)
         layers += [linear, nn.ReLU()]
     return nn.Sequential(*layers[:-1])
+
+
+def policy_function(policy: Policy) -> PolicyFunction:
+    """Return the network as a function of arrays."""
+
+    @torch.inference_mode()
+    def act(observations: NDArray[Any], goals: NDArray[Any]) -> NDArray[np.float32]:
+        actions: NDArray[np.float32] = policy(
+            torch.from_numpy(observations.astype(np.float32)),
+            torch.from_numpy(goals.astype(np.float32)),
+        ).numpy()
+        return actions
+
+    return act

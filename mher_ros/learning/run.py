@@ -5,7 +5,7 @@ A run and its folder.
     progress.csv    one row an evaluation
     tensorboard/    the same figures
     checkpoint      from which the run goes on; checkpoint.previous, the one before it
-    policy.onnx     what is deployed
+    policy.onnx     what is deployed; model.onnx instead, where a learner has no policy but plans
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import mher_ros
 from mher_ros.files import remove_leftovers, write_atomically
 from mher_ros.learning.config import config_from_dict, make_config, TrainConfig
+from mher_ros.learning.model_export import export_model
 from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
 from mher_ros.learning.train import BUDGETS, CHECKPOINT, Ending, Evaluate, Trainer
 from mher_ros.options import describe, OptionError, override
@@ -33,6 +34,7 @@ import torch
 
 __all__ = [
     'export_run',
+    'exported_text',
     'load_config',
     'plan_run',
     'plan_text',
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 CONFIG, POLICY, PROGRESS = 'config.json', 'policy.onnx', 'progress.csv'
+MODEL = 'model.onnx'
 REPLAYED = 256
 """Recorded states on which the exported file is compared with the network."""
 
@@ -147,7 +150,7 @@ def start_training(
     with _locked(folder), contextlib.ExitStack() as at_the_end:
         for listener in progress:
             at_the_end.callback(listener.close)
-        for name in (CHECKPOINT, CONFIG, POLICY, PROGRESS):
+        for name in (CHECKPOINT, CONFIG, MODEL, POLICY, PROGRESS):
             remove_leftovers(folder / name)
         if not resume and (folder / CONFIG).exists():
             raise OptionError(
@@ -163,19 +166,33 @@ def start_training(
         # An arm waits for nobody: who wants it to stop does not want to wait for a file.
         leave_at_once = arm is not None and ending is Ending.ASKED
         if export and trainer.agent.updates and not leave_at_once:
-            _export(trainer, config, folder / POLICY)
+            _export(trainer, config, _exported(trainer, folder))
     return trainer, ending
 
 
+def exported_text(folder: Path, config: TrainConfig) -> str:
+    """Say what of the run in ``folder`` can be used elsewhere."""
+    if config.agent.actor == 'plan' and (folder / MODEL).exists():
+        return (
+            f'policy: none: {config.algorithm} has no network that acts, it plans each action '
+            f'anew\nmodel:  {folder / MODEL}'
+        )
+    return f'policy: {folder / POLICY if (folder / POLICY).exists() else "none yet"}'
+
+
 def export_run(folder: Path, path: Path | None = None) -> Path:
-    """Write the policy of the run's checkpoint to ``path`` (default: into the folder)."""
+    """
+    Write the policy of the run's checkpoint to ``path`` (default: into the folder).
+
+    Of a learner that plans it is the model of the dynamics. Returns where it was written.
+    """
     config = load_config(folder)
     task = make(config.task_name, config.task)
     trainer = Trainer(config, task, Evaluator(config.task_name, config.task).run, folder)
     trainer.resume()
     if not trainer.agent.updates:
         raise OptionError(f'the run in {folder} has not learnt anything yet')
-    target = path if path is not None else folder / POLICY
+    target = path if path is not None else _exported(trainer, folder)
     _export(trainer, config, target)
     return target
 
@@ -219,8 +236,17 @@ def _write_config(folder: Path, config: TrainConfig) -> None:
         raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
 
 
+def _exported(trainer: Trainer, folder: Path) -> Path:
+    return folder / (MODEL if trainer.agent.policy is None else POLICY)
+
+
 def _export(trainer: Trainer, config: TrainConfig, path: Path) -> None:
     agent = trainer.agent
+    recorded = agent.replay.sample(REPLAYED, np.random.default_rng(config.seed))
+    if agent.policy is None:
+        assert agent.dynamics is not None
+        export_model(agent.dynamics, path, recorded.observations, recorded.actions)
+        return
     training: dict[str, Any] = {
         'algorithm': config.algorithm,
         'preset': config.preset,
@@ -234,7 +260,6 @@ def _export(trainer: Trainer, config: TrainConfig, path: Path) -> None:
     # A run stopped between two evaluations has a newer policy than the one last evaluated.
     current = trainer.evaluation.get('updates') == agent.updates
     evaluation = trainer.evaluation if current else {}
-    recorded = agent.replay.sample(REPLAYED, np.random.default_rng(config.seed))
     export_policy(
         agent.policy,
         Contract(agent.interface, training, evaluation),

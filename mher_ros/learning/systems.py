@@ -54,6 +54,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     **{f'mbpo{steps}': _imagined(steps) for steps in (3, 5, 7)},
     'mve_her': Algorithm('mve5 on future goals', {**_FUTURE, 'agent.target_steps': 5}),
     'mbpo_her': Algorithm('mbpo5 under future goals', {**_FUTURE, 'agent.imagined_steps': 5}),
+    'plangan': Algorithm(
+        'plans with a model and GANs, no policy (Charlesworth and Montana 2020)',
+        {'relabel.goals': 'future', 'agent.alpha': 0.0, 'agent.actor': 'plan'},
+    ),
     'no_sl': Algorithm('MHER without the supervised loss', {'agent.alpha': 0.0}),
     'no_mbr': Algorithm(
         'MHER that relabels for a supervised step apart, DDPG otherwise',

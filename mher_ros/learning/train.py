@@ -10,19 +10,16 @@ import time
 from typing import Any
 
 from mher_ros.errors import ArmError, EpisodeLostError, StopAsked, TRIES
-from mher_ros.learning.agent import Agent
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from mher_ros.learning.config import TrainConfig
-from mher_ros.learning.networks import Policy
+from mher_ros.learning.learners import make_learner
 from mher_ros.learning.progress import Progress, Row, WALL_TIME
 from mher_ros.learning.replay import Episode
 from mher_ros.options import describe
 from mher_ros.tasks.rollouts import episode_seed, Evaluation, PolicyFunction
 import numpy as np
-from numpy.typing import NDArray
-import torch
 
-__all__ = ['Ending', 'Evaluate', 'Trainer', 'policy_function']
+__all__ = ['Ending', 'Evaluate', 'Trainer']
 
 TRAINING_STREAM, TEST_STREAM = 1, 2
 """Second number of an episode's seed; training and test episodes share none."""
@@ -63,7 +60,7 @@ class Trainer:
     ) -> None:
         self._config, self._env, self._evaluate = config, env, evaluate
         self._folder, self._progress = folder, progress
-        self.agent = Agent(env.interface, config)
+        self.agent = make_learner(env.interface, config)
         self.rows: list[Row] = []
         self.evaluation: dict[str, Any] = {}
         self.env_steps = 0
@@ -225,7 +222,7 @@ class Trainer:
             episode_seed(self._config.seed, TEST_STREAM, self.episodes, index)
             for index in range(self._config.schedule.evaluation_goals)
         ]
-        evaluation = self._evaluate(policy_function(self.agent.policy), seeds)
+        evaluation = self._evaluate(self.agent.policy_function(), seeds)
         self.evaluation = {**evaluation.summary(), 'updates': self.agent.updates}
         row = self._row(evaluation)
         self._training_successes = []
@@ -247,12 +244,9 @@ class Trainer:
             ),
         }
         losses = agent.take_losses()
-        names = ['critic_loss', 'actor_loss']
-        if agent.dynamics is not None:
-            names.append('model_loss')
-            for index, error in enumerate(agent.model_errors()):
-                row[f'model_error_{index + 1}'] = error
-        row.update({name: losses.get(name) for name in names})
+        for index, error in enumerate(agent.model_errors()):
+            row[f'model_error_{index + 1}'] = error
+        row.update({name: losses.get(name) for name in agent.loss_names})
         row[WALL_TIME] = round(self._seconds(), 3)
         return row
 
@@ -269,17 +263,3 @@ def _lasting(config: TrainConfig) -> dict[str, Any]:
     head = {name: getattr(config, name) for name in ('task_name', 'algorithm', 'seed')}
     options = {key: value for key, value, _ in describe(config) if key not in BUDGETS}
     return {**head, **options}
-
-
-def policy_function(policy: Policy) -> PolicyFunction:
-    """Return the network as a function of arrays."""
-
-    @torch.inference_mode()
-    def act(observations: NDArray[Any], goals: NDArray[Any]) -> NDArray[np.float32]:
-        actions: NDArray[np.float32] = policy(
-            torch.from_numpy(observations.astype(np.float32)),
-            torch.from_numpy(goals.astype(np.float32)),
-        ).numpy()
-        return actions
-
-    return act

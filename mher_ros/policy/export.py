@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 import torch
 from torch import nn
 
-__all__ = ['export_policy', 'TOLERANCE']
+__all__ = ['export_policy', 'TOLERANCE', 'traced']
 
 OPSET = 18
 TOLERANCE = 1e-5
@@ -48,7 +48,9 @@ def export_policy(
     states, targets = _recorded(contract, observations, goals)
     policy = copy.deepcopy(policy).cpu().eval()  # the learner's own goes on training as it was
     expected = _actions(policy, states, targets)
-    data = _packed(_traced(policy, contract), text)
+    interface = contract.interface
+    inputs = {'observation': len(interface.observation), 'desired_goal': len(interface.goal)}
+    data = _packed(traced(policy, inputs, 'action'), text)
     exported = from_bytes(data, str(target))
     pairs = zip(states, targets, strict=True)
     _check_same('together', exported(states, targets), expected)
@@ -59,28 +61,28 @@ def export_policy(
         raise PolicyFileError(f'{target}: cannot be written: {error.strerror}') from error
 
 
-def _traced(policy: nn.Module, contract: Contract) -> Any:
-    """Return the ONNX model of ``policy``, for any batch size."""
-    sizes = len(contract.interface.observation), len(contract.interface.goal)
+def traced(module: nn.Module, inputs: dict[str, int], output: str) -> Any:
+    """
+    Return the ONNX model of ``module`` for any batch size, without what this machine adds to it.
+
+    ``inputs`` are the sizes of what it is given, by name: tensors (B, size), in order.
+    """
     batch = torch.export.Dim('batch')
     with _quiet():
         program = torch.onnx.export(
-            policy,
-            tuple(torch.zeros(2, size) for size in sizes),  # a batch of 1 would be taken as fixed
-            input_names=['observation', 'desired_goal'],
-            output_names=['action'],
+            module,
+            # A batch of 1 would be taken as fixed.
+            tuple(torch.zeros(2, size) for size in inputs.values()),
+            input_names=list(inputs),
+            output_names=[output],
             opset_version=OPSET,
             dynamo=True,
             external_data=False,
-            dynamic_shapes=({0: batch}, {0: batch}),
+            dynamic_shapes=tuple({0: batch} for _ in inputs),
             verbose=False,
         )
     assert program is not None
-    return program.model_proto
-
-
-def _packed(model: Any, contract: str) -> bytes:
-    """Return the sealed file: same weights and contract, same bytes."""
+    model = program.model_proto
     # The exporter notes where on this machine the source of every node lies.
     graph = model.graph
     del graph.value_info[:]
@@ -89,6 +91,11 @@ def _packed(model: Any, contract: str) -> bytes:
         part.ClearField('doc_string')
     model.producer_name = PRODUCER
     model.ClearField('producer_version')
+    return model
+
+
+def _packed(model: Any, contract: str) -> bytes:
+    """Return the sealed file: same weights and contract, same bytes."""
     for key, value in ((CONTRACT_KEY, contract), (SEAL_KEY, BLANK)):
         model.metadata_props.add(key=key, value=value)
     return seal(model.SerializeToString(deterministic=True))

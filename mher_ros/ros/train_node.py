@@ -13,7 +13,7 @@ from typing import Any
 
 from mher_ros.learning.config import PRESETS, TrainConfig
 from mher_ros.learning.progress import Progress, Row, row_text
-from mher_ros.learning.run import load_config, plan_run, plan_text, POLICY, start_training
+from mher_ros.learning.run import exported_text, load_config, plan_run, plan_text, start_training
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.learning.train import Ending
 from mher_ros.options import option, OptionError, read_changes
@@ -120,7 +120,7 @@ class TrainNode(Node):
             if trainer.agent.updates:
                 logger.info(f'policy so far: mher export {where}')
         else:
-            logger.info(f'policy: {self.folder / POLICY}')
+            logger.info(exported_text(self.folder, self.config))
 
     def _take_save(self) -> bool:
         if not self._save.is_set():

@@ -267,7 +267,7 @@ def test_the_goal_inside_an_observation_is_rewritten(tiny):
 
 def trained(config, plan, task_name='point2d_large', updates=2):
     task = make(task_name, config.task)
-    agent = PlanGanAgent(task.interface, config, plan)
+    agent = PlanGanAgent(task.interface, dataclasses.replace(config, plan=plan))
     for seed in range(3):
         agent.store(episode(task, lambda *_: agent.random_action(), seed))
     agent.warm_up_model()
@@ -304,7 +304,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another(tiny):
 def test_a_restored_agent_goes_on_as_if_nothing_had_happened(tiny):
     agent = trained(tiny(), small())
     task = make('point2d_large', tiny().task)
-    other = PlanGanAgent(task.interface, tiny(), small())
+    other = PlanGanAgent(task.interface, dataclasses.replace(tiny(), plan=small()))
     other.load_state(copy.deepcopy(agent.state()))
     for each in (agent, other):
         each.store(episode(task, each.act, seed=7))
@@ -367,7 +367,7 @@ def test_planning_after_random_episodes_alone_beats_acting_at_random():
     config = make_config('point2d_large', preset='paper', changes=changes)
     plan = override(PlanConfig(), {**CHEAP_PLAN, 'warmup_fits': 1000})
     task = make('point2d_large', config.task)
-    agent = PlanGanAgent(task.interface, config, plan)
+    agent = PlanGanAgent(task.interface, dataclasses.replace(config, plan=plan))
     for seed in range(20):
         agent.store(episode(task, lambda *_: agent.random_action(), seed, steps=100))
     agent.warm_up_model()

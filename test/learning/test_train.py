@@ -1,8 +1,8 @@
 """A run from its start to its end."""
 
-from mher_ros.learning.agent import DivergedError
 from mher_ros.learning.checkpoint import load_checkpoint
 from mher_ros.learning.config import make_config
+from mher_ros.learning.learner import DivergedError
 from mher_ros.learning.progress import RichDisplay
 from mher_ros.learning.run import export_run, load_config
 from mher_ros.learning.targets import OneStepTarget

@@ -6,7 +6,6 @@ from mher_ros.experiments.recorders.recorder import Recorder
 from mher_ros.learning.agent import Agent
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.progress import Row
-from mher_ros.learning.train import policy_function
 from mher_ros.tasks import make
 import numpy as np
 import torch
@@ -40,7 +39,7 @@ class SupervisedLoss(Recorder):
 
     def _return(self, agent: Agent, rng: np.random.Generator) -> float:
         """Return the mean discounted return of the policy from random starts."""
-        act = policy_function(agent.policy)
+        act = agent.policy_function()
         seeds = rng.integers(2**32, size=EPISODES).tolist()
         seen = [task.reset(seed=seed)[0] for task, seed in zip(self._tasks, seeds, strict=True)]
         goals = np.array([one['desired_goal'] for one in seen])
