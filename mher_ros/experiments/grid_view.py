@@ -84,12 +84,13 @@ class GridView(LineView):
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _draw(self) -> Any:
+        from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
         tasks = list(dict.fromkeys(task for task, _ in self._all))
         running = collections.Counter(_cell(job) for job in self._running)
-        table = Table(caption=self._caption(), caption_justify='left')
+        table = Table()
         table.add_column('')
         for task in tasks:
             table.add_column(task, justify='right')
@@ -108,9 +109,9 @@ class GridView(LineView):
                         text.append(f' {self._failed[cell]} failed', 'red')
                 cells.append(text)
             table.add_row(system, *cells)
-        return table
+        return Group(table, self._summary())
 
-    def _caption(self) -> str:
+    def _summary(self) -> str:
         done, failed = self._done.total(), self._failed.total()
         elapsed = time.monotonic() - self._began
         text = f'{done} of {self._total} runs done, {_minutes(elapsed)} so far'

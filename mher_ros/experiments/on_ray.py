@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import logging
 import os
+import socket
 from typing import Any
 
 from mher_ros.experiments.jobs import attempt, Failure, Job, News, RETRIES, Started
@@ -18,6 +19,8 @@ __all__ = ['run_on_ray']
 
 OBJECT_STORE = 100 * 1024**2
 """Bytes; a result is some hundred kilobytes."""
+ANSWERS_WITHIN = 10.0
+"""Seconds."""
 EMBEDDED = {
     # Ray's name for it; on Linux, too, it keeps all of a cluster on the loopback interface.
     'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER': '0',
@@ -61,6 +64,8 @@ def _cluster(address: str | None, processes: int | None) -> Iterator[Any]:
         raise OptionError(
             "--on ray needs the package ray: pip install 'mher_ros[ray]', or pip install ray"
         ) from None
+    if address is not None:
+        _check_that_it_answers(address)
     quiet = {'log_to_driver': False, 'logging_level': logging.ERROR}
     try:
         if address is None:
@@ -79,6 +84,17 @@ def _cluster(address: str | None, processes: int | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_that_it_answers(address: str) -> None:
+    """Find out at once that nobody is there; Ray would try for minutes."""
+    host, _, port = address.removeprefix('ray://').rpartition(':')
+    if not host or not port.isdecimal():
+        raise OptionError(f'a Ray cluster is named HOST:PORT, got {address!r}')
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWERS_WITHIN).close()
+    except OSError as error:
+        raise OptionError(f'no Ray cluster at {address}: {error}') from error
 
 
 def _outcome(ray: Any, done: Any) -> News:

@@ -149,10 +149,10 @@ def test_options_lists_every_key_that_set_takes(capsys):
 
 def test_an_unknown_experiment_lists_those_there_are(capsys):
     assert main(['experiment', 'alchemy']) == 2
-    assert "unknown experiment 'alchemy'; there are paper_point2d" in capsys.readouterr().err
+    assert "unknown experiment 'alchemy'; there are ablation" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize('seeds', ['', 'x', '3-1', '-2'])
+@pytest.mark.parametrize('seeds', ['', 'x', '3-1', '-2', '0'])
 def test_seeds_that_are_none_are_refused(seeds, capsys):
     with pytest.raises(SystemExit) as ended:
         main(['experiment', 'fast_fetch', f'--seeds={seeds}'])

@@ -1,86 +1,35 @@
-from pathlib import Path
-import subprocess
-import sys
-import time
-
-from mher_ros.experiments.experiment import Experiment, run_experiment, Variant
+from mher_ros.experiments.experiment import narrow
+from mher_ros.options import OptionError
 import pytest
+from tiny_experiment import tiny_experiment, tiny_variant
 
-TINY = (
-    ('agent.hidden', (16,)),
-    ('model.hidden', (16,)),
-    ('model.warmup_fits', 2),
-    ('schedule.warmup_episodes', 1),
-    ('schedule.episode_steps', 10),
-    ('schedule.updates_per_episode', 1),
-    ('schedule.evaluation_goals', 2),
-    ('schedule.steps', 40),
-    ('task.episode_steps', 10),
+GRID = tiny_experiment(
+    *(
+        tiny_variant(system, task=task)
+        for task in ('point2d_large', 'reacher')
+        for system in ('mher', 'her', 'ddpg')
+    ),
+    systems=('mher', 'her'),
+    tasks=('reacher',),
 )
 
 
-LONG = """
-from pathlib import Path
-import sys
-from mher_ros.experiments.experiment import Experiment, run_experiment, Variant
-
-variants = tuple(
-    Variant(name, 'point2d_large', name, 'paper', (('schedule.steps', 1_000_000),))
-    for name in ('her', 'ddpg')
-)
-experiment = Experiment('long', 'Does it end?', variants, ('mean_success',))
-list(run_experiment(experiment, (1,), Path(sys.argv[1])))
-"""
+def chosen(experiment):
+    return [(variant.task, variant.name) for variant in experiment.variants]
 
 
-def children(pid):
-    return [
-        int(child)
-        for tasks in Path(f'/proc/{pid}/task').glob('*/children')
-        for child in tasks.read_text().split()
-    ]
+def test_unless_asked_the_usual_systems_and_tasks_are_run():
+    assert chosen(narrow(GRID)) == [('reacher', 'mher'), ('reacher', 'her')]
 
 
-def wait_for(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def test_systems_and_tasks_can_be_narrowed_and_widened():
+    one = narrow(GRID, ('point2d_large', 'reacher'), ('ddpg',))
+    assert chosen(one) == [('point2d_large', 'ddpg'), ('reacher', 'ddpg')]
+    assert len(narrow(GRID, ('all',), ('all',)).variants) == 6
 
 
-@pytest.mark.slow
-def test_no_run_outlives_a_killed_experiment(tmp_path):
-    with subprocess.Popen([sys.executable, '-c', LONG, str(tmp_path)]) as experiment:
-        # Two runs and the tracker of their resources.
-        wait_for(lambda: len(children(experiment.pid)) >= 3)
-        started = children(experiment.pid)
-        experiment.kill()
-    wait_for(lambda: not any(Path(f'/proc/{pid}').exists() for pid in started))
-
-
-@pytest.mark.slow
-def test_runs_are_kept_and_not_repeated(tmp_path):
-    variants = tuple(
-        Variant(name, 'point2d_large', name, 'paper', TINY) for name in ('mher', 'ddpg')
-    )
-    experiment = Experiment('tiny', 'Does it run?', variants, ('mean_success',))
-    first = {
-        (v.name, seed): rows for v, seed, rows in run_experiment(experiment, (1, 2), tmp_path)
-    }
-    assert set(first) == {('mher', 1), ('mher', 2), ('ddpg', 1), ('ddpg', 2)}
-    assert len(list(tmp_path.iterdir())) == 4
-    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    again = {
-        (v.name, seed): rows for v, seed, rows in run_experiment(experiment, (1, 2), tmp_path)
-    }
-    assert again == first
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == stamps
-    next(tmp_path.glob('mher-seed1-*')).unlink()
-    third = {
-        (v.name, seed): rows for v, seed, rows in run_experiment(experiment, (1, 2), tmp_path)
-    }
-    wall = 'wall_seconds'
-    for key, rows in third.items():
-        assert [{k: v for k, v in row.items() if k != wall} for row in rows] == [
-            {k: v for k, v in row.items() if k != wall} for row in first[key]
-        ]
+def test_a_system_or_task_that_it_does_not_have_is_refused():
+    with pytest.raises(OptionError, match="no system 'alchemy'; it has mher, her, ddpg, or all"):
+        narrow(GRID, None, ('alchemy',))
+    with pytest.raises(OptionError, match="no task 'moon'"):
+        narrow(GRID, ('moon',))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from mher_ros.options import OptionError
+
 if TYPE_CHECKING:
     from mher_ros.experiments.recorders.recorder import Recorder
     from mher_ros.learning.config import TrainConfig
@@ -21,6 +23,8 @@ RECORDERS = {
 
 def make_recorder(name: str, config: TrainConfig) -> Recorder:
     """Return a new recorder of that name."""
+    if name not in RECORDERS:
+        raise OptionError(f'unknown recorder {name!r}; there are {", ".join(RECORDERS)}')
     module = importlib.import_module(f'{__name__}.{name}')
     made: Recorder = getattr(module, RECORDERS[name])(config)
     return made

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mher_ros.experiments.recorders.recorder import Recorder
 from mher_ros.learning.agent import Agent
+from mher_ros.learning.curriculum import GoalCurriculum
 from mher_ros.learning.progress import Row
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ['RelabelledGoals']
 
@@ -17,25 +21,35 @@ class RelabelledGoals(Recorder):
     """
     ``early`` (after the first evaluation) and ``late`` (after the last).
 
-    Each holds of the newest episode: its ``path`` (T', m) of achieved goals in order, its
+    Each holds of the newest episode: its ``path`` (T + 1, m) of achieved goals, its
     ``desired`` goal (m,), the ``relabelled`` goals (B, m), and ``env_steps``.
     """
 
     def note(self, agent: Agent, rng: np.random.Generator, row: Row) -> None:
         """Keep the first look and the latest."""
-        path: dict[int, list[float]] = {}
         relabelled: list[list[float]] = []
         for _ in range(DRAWS):
             batch = agent.replay.sample_latest(rng)
-            achieved = agent.interface.achieved_goal(batch.next_observations)
-            path.update(zip(batch.steps.tolist(), achieved.tolist(), strict=True))
             assert agent.goal_source is not None
-            relabelled += agent.goal_source.propose(batch, rng).tolist()
+            goals = agent.goal_source.propose(batch, rng)
+            relabelled += goals[self._picked(goals, batch.goals, agent.updates, rng)].tolist()
         look = {
             'env_steps': row['env_steps'],
-            'path': [path[step] for step in sorted(path)],
+            'path': agent.replay.achieved_paths(agent.interface)[batch.slots[0]].tolist(),
             'desired': batch.goals[0].tolist(),
             'relabelled': relabelled,
         }
         self.record.setdefault('early', look)
         self.record['late'] = look
+
+    def _picked(
+        self, goals: NDArray[Any], desired: NDArray[Any], updates: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Return the rows that are learnt from: all, or as large a share as a curriculum picks."""
+        settings = self.config.relabel
+        count = len(goals)
+        if not settings.candidates:
+            return np.arange(count)
+        share = min(1.0, self.config.agent.batch / settings.candidates)
+        curriculum = GoalCurriculum(settings.closeness, settings.closeness_growth)
+        return curriculum.choose(goals, desired, max(1, round(share * count)), updates, rng)

@@ -1,0 +1,137 @@
+import json
+import os
+from pathlib import Path
+import pty
+import select
+import signal
+import subprocess
+import sys
+
+from mher_ros.cli import main
+from mher_ros.cli.argument_types import seeds
+from mher_ros.experiments import catalogue
+import pytest
+from tiny_experiment import FAILING, tiny_experiment, tiny_variant
+
+SHARED = Path(__file__).parent.parent / 'shared'
+ENDLESS = f"""
+import sys
+sys.path.insert(0, {str(SHARED)!r})
+from mher_ros.cli import main
+from mher_ros.experiments import catalogue
+from tiny_experiment import LONG, tiny_experiment, tiny_variant
+
+if __name__ == '__main__':
+    variants = tiny_variant('ddpg'), tiny_variant('her', LONG)
+    catalogue.find_experiment = lambda name: tiny_experiment(*variants)
+    arguments = ['tiny', '--seeds', '1', '--processes', '1', '--out', sys.argv[1]]
+    sys.exit(main(['experiment', *arguments]))
+"""
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Return a function that makes an experiment of these variants known as ``tiny``."""
+
+    def make_known(*variants):
+        experiment = tiny_experiment(*variants)
+        monkeypatch.setattr(catalogue, 'find_experiment', lambda name: experiment)
+
+    return make_known
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [('5', [1, 2, 3, 4, 5]), ('1', [1]), ('1-3', [1, 2, 3]), ('1,2,7', [1, 2, 7]), ('3-3', [3])],
+)
+def test_a_bare_number_is_how_many_seeds(text, expected):
+    assert seeds(text) == expected
+
+
+@pytest.mark.parametrize('arguments', [[], ['--list']])
+def test_experiments_are_listed_with_their_questions(arguments, capsys):
+    assert main(['experiment', *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith('benchmark ') and '?' in line for line in lines)
+    assert main(['experiment', *arguments, '--json']) == 0
+    assert len(json.loads(capsys.readouterr().out)) == len(lines)
+
+
+def test_tables_figures_and_a_page_come_of_an_experiment(known, capsys, tmp_path):
+    known(tiny_variant('her'), tiny_variant('ddpg'))
+    arguments = ['experiment', 'tiny', '--seeds', '2', '--processes', '1', '--out', str(tmp_path)]
+    assert main(arguments) == 0
+    out, error = capsys.readouterr()
+    assert '| system | success at the end | mean success |' in out
+    assert out == (tmp_path / 'tiny' / 'table.md').read_text()
+    assert '4/4' in error
+    assert str(tmp_path / 'tiny' / 'report.html') in error
+    assert len(list((tmp_path / 'tiny' / 'results').iterdir())) == 4
+    # Nothing is run again, and one system is a table of its own.
+    assert main([*arguments, '--systems', 'her', '--json']) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures['seeds'] == [1, 2]
+    assert figures['complete'] is True
+    assert list(figures['tasks']['point2d_large']) == ['her']
+    assert figures['tasks']['point2d_large']['her']['runs'] == 2
+    assert len(list((tmp_path / 'tiny' / 'results').iterdir())) == 4
+
+
+def test_a_failed_run_makes_the_command_fail_with_its_reason(known, capsys, tmp_path):
+    known(tiny_variant('ddpg'), tiny_variant('her', recorder=FAILING))
+    arguments = ['experiment', 'tiny', '--seeds', '1', '--out', str(tmp_path)]
+    assert main(arguments) == 1
+    out, error = capsys.readouterr()
+    assert '**Incomplete: 1 of 2 runs are missing.**' in out
+    assert '| ddpg |' in out
+    assert "failed: point2d_large, her, seed 1: unknown recorder 'nobody'" in error
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'expected'),
+    [
+        (['benchmark', '--tasks', 'moon'], "benchmark has no task 'moon'"),
+        (['benchmark', '--systems', 'alchemy'], "benchmark has no system 'alchemy'"),
+        (['benchmark', '--ray-address', 'a:1'], '--ray-address goes with --on ray'),
+        (
+            ['benchmark', '--on', 'ray', '--ray-address', 'a:1', '--processes', '2'],
+            'decides how many',
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_runs(
+    arguments, expected, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(['experiment', *arguments]) == 2
+    assert expected in capsys.readouterr().err
+    assert not list(tmp_path.rglob('*.json'))
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_what_is_done_and_a_terminal_shows_the_grid(tmp_path):
+    script = tmp_path / 'endless.py'
+    script.write_text(ENDLESS)
+    terminal, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, script, tmp_path / 'out'], stderr=theirs, start_new_session=True
+    ) as experiment:
+        os.close(theirs)
+        shown = b''
+        while b'1 of 2 runs done' not in shown or b'1 running' not in shown.split(b'ddpg')[-1]:
+            assert select.select([terminal], [], [], 120)[0], shown
+            shown += os.read(terminal, 65536)
+        # As a terminal does: to every process of the group.
+        os.killpg(experiment.pid, signal.SIGINT)
+        _drain(terminal)
+    assert experiment.returncode == 130
+    (kept,) = (tmp_path / 'out' / 'tiny' / 'results').iterdir()
+    assert kept.name.startswith('point2d_large-ddpg-seed1-')
+
+
+def _drain(terminal):
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:  # the other end is closed
+        os.close(terminal)

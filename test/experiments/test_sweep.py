@@ -1,0 +1,138 @@
+import json
+from pathlib import Path
+import subprocess
+import sys
+
+from mher_ros.experiments.jobs import code_digest, Failure
+from mher_ros.experiments.local import run_local
+from mher_ros.experiments.sweep import RESULTS, sweep
+from mher_ros.options import OptionError
+import pytest
+from tiny_experiment import FAILING, outcomes, TINY, tiny_jobs
+
+SHARED = Path(__file__).parent.parent / 'shared'
+SWEEP = f"""
+from pathlib import Path
+import sys
+sys.path.insert(0, {str(SHARED)!r})
+from mher_ros.experiments.local import run_local
+from mher_ros.experiments.sweep import sweep
+from tiny_experiment import tiny_jobs
+
+if __name__ == '__main__':
+    jobs = tiny_jobs('mher', 'ddpg', seeds=(1, 2, 3))
+    for job, news in sweep(jobs, Path(sys.argv[1]), lambda jobs: run_local(jobs, processes=1)):
+        print(type(news).__name__, flush=True)
+"""
+
+
+class Counting:
+    """Runs jobs one after the other, and knows which."""
+
+    def __init__(self):
+        self.jobs = []
+
+    def __call__(self, jobs):
+        self.jobs += jobs
+        yield from run_local(jobs, processes=1)
+
+
+def made_up(jobs):
+    """Return a result at once; what is in it is not the point."""
+    for job in jobs:
+        yield (
+            job,
+            {'rows': [{'seed': job.seed}], 'record': {}, 'config': {}, 'code': code_digest()},
+        )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return where an experiment is kept; next to it is nothing."""
+    return tmp_path / 'out' / 'tiny'
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in (folder / RESULTS).iterdir()}
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_half_way_goes_on_without_repeating_what_is_done(tmp_path, folder, scratch):
+    script = tmp_path / 'sweep.py'
+    script.write_text(SWEEP)
+    with subprocess.Popen([sys.executable, script, folder], stdout=subprocess.PIPE) as killed:
+        # Two have been started, ended and kept; a third may be anywhere.
+        for kind in ('Started', 'dict', 'Started', 'dict'):
+            assert killed.stdout.readline().split() == [kind.encode()]
+        killed.kill()
+    before = stamps(folder)
+    assert 2 <= len(before) < 6
+    counting = Counting()
+    jobs = tiny_jobs('mher', 'ddpg', seeds=(1, 2, 3))
+    found = outcomes(sweep(jobs, folder, counting))
+    assert len(found) == 6
+    assert len(counting.jobs) == 6 - len(before)
+    after = stamps(folder)
+    assert len(after) == 6
+    assert before.items() <= after.items()
+    # What was read is what would have been run.
+    assert found == outcomes(run_local(jobs, processes=2))
+
+
+def test_runs_are_kept_by_choices_seed_and_code(folder, monkeypatch):
+    jobs = tiny_jobs('mher', 'ddpg')
+    assert len(outcomes(sweep(jobs, folder, made_up))) == 4
+    monkeypatch.setattr('mher_ros.experiments.jobs.code_digest', lambda: 'other')
+    assert len({job.digest for job in jobs} | _digests(folder)) == 8
+    monkeypatch.undo()
+    other = tiny_jobs('mher', changes=(*TINY, ('agent.alpha', 2.0)))
+    assert not {job.digest for job in other} & _digests(folder)
+    assert {job.digest for job in jobs} == _digests(folder)
+
+
+def test_a_run_that_a_neighbouring_experiment_has_is_not_repeated(tmp_path):
+    jobs = tiny_jobs('mher', 'ddpg')
+    first = outcomes(sweep(jobs, tmp_path / 'one', made_up))
+
+    def refuse(jobs):
+        raise AssertionError(jobs)
+
+    assert outcomes(sweep(jobs, tmp_path / 'two', refuse)) == first
+    assert _digests(tmp_path / 'two') == _digests(tmp_path / 'one')
+
+
+def test_a_result_of_other_code_is_a_failure(folder):
+    def outdated(jobs):
+        for job, result in made_up(jobs):
+            yield job, {**result, 'code': '1234'}
+
+    ((_, failure),) = sweep(tiny_jobs('mher', seeds=(1,)), folder, outdated)
+    assert isinstance(failure, Failure)
+    assert 'run by other code (1234)' in failure.reason
+    assert stamps(folder) == {}
+
+
+def test_a_failed_run_is_tried_again_the_next_time(folder):
+    jobs = tiny_jobs('mher', seeds=(1,), recorder=FAILING)
+    for _ in range(2):
+        counting = Counting()
+        list(sweep(jobs, folder, counting))
+        assert counting.jobs == jobs
+
+
+def test_results_are_plain_json(folder):
+    (job,) = tiny_jobs('ddpg', seeds=(1,))
+    ((_, _), (_, result)) = sweep([job], folder, Counting())
+    (path,) = stamps(folder)
+    assert json.loads(path.read_text()) == result
+    assert [row['env_steps'] for row in result['rows']] == [20, 30, 40]
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(OptionError, match='cannot write into the folder'):
+        list(sweep(tiny_jobs('ddpg'), tmp_path / 'file', made_up))
+
+
+def _digests(folder):
+    return {path.stem.rsplit('-', 1)[1] for path in stamps(folder)}
