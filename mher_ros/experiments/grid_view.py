@@ -109,7 +109,7 @@ class GridView(LineView):
                         text.append(f' {self._failed[cell]} failed', 'red')
                 cells.append(text)
             table.add_row(system, *cells)
-        return Group(table, self._summary())
+        return Group(table, Text(self._summary()))
 
     def _summary(self) -> str:
         done, failed = self._done.total(), self._failed.total()

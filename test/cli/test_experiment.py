@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 
 from mher_ros.cli import main
 from mher_ros.cli.argument_types import seeds
@@ -118,9 +119,13 @@ def test_ctrl_c_leaves_what_is_done_and_a_terminal_shows_the_grid(tmp_path):
     ) as experiment:
         os.close(theirs)
         shown = b''
+        deadline = time.monotonic() + 120
         while b'1 of 2 runs done' not in shown or b'1 running' not in shown.split(b'ddpg')[-1]:
-            assert select.select([terminal], [], [], 120)[0], shown
-            shown += os.read(terminal, 65536)
+            if time.monotonic() > deadline:
+                experiment.kill()
+                pytest.fail(f'no such grid: {shown[-2000:]}')
+            if select.select([terminal], [], [], 1)[0]:
+                shown += os.read(terminal, 65536)
         # As a terminal does: to every process of the group.
         os.killpg(experiment.pid, signal.SIGINT)
         _drain(terminal)
