@@ -9,7 +9,7 @@ from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.learner import Learner
 from mher_ros.learning.model_replay import ModelReplay
 from mher_ros.learning.networks import Policy, policy_function
-from mher_ros.learning.relabel import FutureGoals, relabel
+from mher_ros.learning.relabel import FutureGoals, head_for, relabel, SeenGoals
 from mher_ros.learning.replay import Episode, EpisodeReplay
 from mher_ros.tasks.rollouts import PolicyFunction
 import numpy as np
@@ -27,6 +27,7 @@ class Agent(Learner):
         parts = Parts(interface, config)
         self.networks, self.replay, self.dynamics = parts.networks, parts.replay, parts.dynamics
         self.goal_source = parts.goal_source
+        self._seen = SeenGoals(parts.replay, interface)
         self._model_replay = parts.model_replay
         self._batches, self._actor_critic = parts.batches, parts.actor_critic
         self._imitation = ImitationLoss(parts.networks) if config.agent.actor == 'apart' else None
@@ -73,6 +74,8 @@ class Agent(Learner):
         if self.dynamics is not None:
             for _ in range(self._config.model.fits_per_update):
                 self._fit_model(transitions)
+        elsewhere = self._config.relabel.elsewhere
+        transitions = head_for(transitions, self._seen, elsewhere, self._rng)
         batch = self._batches.relabelled(transitions, self.updates, self._rng)
         if self._imitation is not None:
             loss = self._actor_critic.learn_actor(batch, self._imitation, self.updates)

@@ -32,6 +32,9 @@ class AgentConfig:
         (256, 256, 256), 'units of each hidden layer', low=1, high=8192
     )
     relative_goal: bool = option(False, 'show the networks the way to the goal, too')
+    waves: int = option(
+        0, 'show the networks that many sines and cosines of each number, too', low=0, high=16
+    )
     hide_still: bool = option(
         False, 'show the networks nothing of entries that never varied in training'
     )
@@ -81,6 +84,12 @@ class RelabelConfig:
         choices=('none', 'future', 'virtual', 'mixed', 'random'),
     )
     probability: float = option(0.8, 'share of rows relabelled', low=0.0, high=1.0)
+    elsewhere: float = option(
+        0.0,
+        'share of rows whose own goal is first exchanged for one achieved anywhere in the replay',
+        low=0.0,
+        high=1.0,
+    )
     steps: int = option(5, 'length n of the model rollout', low=0, high=1000)
     rollout_noise: float = option(0.2, 'standard deviation of noise in the rollout', low=0.0)
     virtual_share: float = option(

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.replay import EpisodeReplay, Transitions
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['FutureGoals', 'GoalSource', 'MixedGoals', 'NoisyGoals', 'RandomGoals', 'relabel']
+__all__ = [
+    'FutureGoals',
+    'GoalSource',
+    'head_for',
+    'MixedGoals',
+    'NoisyGoals',
+    'RandomGoals',
+    'relabel',
+    'SeenGoals',
+]
 
 
 class GoalSource(abc.ABC):
@@ -31,6 +41,19 @@ class FutureGoals(GoalSource):
         goals: NDArray[np.float32] = self._interface.achieved_goal(
             self._replay.sample_future(batch, rng)
         )
+        return goals
+
+
+class SeenGoals(GoalSource):
+    """Goals achieved anywhere in the replay, in reach or not."""
+
+    def __init__(self, replay: EpisodeReplay, interface: TaskInterface) -> None:
+        self._replay, self._interface = replay, interface
+
+    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return the goals achieved by transitions drawn anew."""
+        seen = self._replay.sample(len(batch.steps), rng)
+        goals: NDArray[np.float32] = self._interface.achieved_goal(seen.next_observations)
         return goals
 
 
@@ -69,6 +92,23 @@ class NoisyGoals(GoalSource):
         """Return goals near those of the source."""
         goals = self._source.propose(batch, rng)
         return goals + self._deviation * rng.standard_normal(goals.shape, dtype=np.float32)
+
+
+def head_for(
+    batch: Transitions, source: GoalSource, share: float, rng: np.random.Generator
+) -> Transitions:
+    """
+    Return the batch as if a share of its rows had been collected under goals of ``source``.
+
+    Unlike relabelled rows these may lead away from their goal: they teach the critic what is far,
+    model rollouts head for their goals, and no loss takes their actions for an example.
+    """
+    if not share:
+        return batch
+    pick = rng.random((len(batch.steps), 1)) < share
+    return dataclasses.replace(
+        batch, goals=np.where(pick, source.propose(batch, rng), batch.goals)
+    )
 
 
 def relabel(

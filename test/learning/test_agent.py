@@ -158,6 +158,26 @@ def test_the_model_is_fitted_before_goals_are_proposed_by_the_slow_actor(tiny, m
     assert sorted(order[12:]) == ['online', 'slow']
 
 
+def test_rows_that_head_elsewhere_are_no_examples_and_rollouts_follow_them(tiny, monkeypatch):
+    agent = trained(tiny(relabel__elsewhere=1.0, relabel__probability=0.5), updates=0)
+    own = {tuple(goal) for goal in agent.replay.sample(500, np.random.default_rng()).goals}
+    led, learnt = [], []
+    propose, learn = agent.goal_source.propose, agent._actor_critic.learn
+    monkeypatch.setattr(
+        agent.goal_source, 'propose', lambda batch, rng: led.append(batch) or propose(batch, rng)
+    )
+    monkeypatch.setattr(
+        agent._actor_critic,
+        'learn',
+        lambda batch, updates: learnt.append(batch) or learn(batch, updates),
+    )
+    agent.update()
+    assert own.isdisjoint(map(tuple, led[0].goals))
+    kept = learnt[0].relabelled == 0
+    assert 0 < kept.sum() < len(kept)
+    assert torch.equal(learnt[0].goals[kept], torch.from_numpy(led[0].goals)[kept])
+
+
 def test_entries_that_never_varied_do_not_move_a_policy_that_hides_them(tiny):
     config = tiny('her', task='reacher', agent__hide_still=True)
     policy = trained(config, task_name='reacher').policy

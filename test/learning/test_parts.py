@@ -9,7 +9,7 @@ from mher_ros.learning.dynamics import Dynamics
 from mher_ros.learning.imagination import Imagination
 from mher_ros.learning.networks import Actor, Critic, Policy, View
 from mher_ros.learning.normaliser import Normaliser
-from mher_ros.learning.relabel import FutureGoals, MixedGoals, relabel
+from mher_ros.learning.relabel import FutureGoals, head_for, MixedGoals, relabel, SeenGoals
 from mher_ros.learning.targets import OneStepTarget
 from mher_ros.learning.virtual_goals import VirtualGoals
 import numpy as np
@@ -73,6 +73,35 @@ def test_mixed_goals_come_from_both_sources_in_proportion(counted_replay, rng):
     goals = MixedGoals(FixedGoals(1.0), FixedGoals(2.0), 0.3).propose(batch, rng)
     assert (goals == 1.0).all(1).mean() == pytest.approx(0.3, abs=0.02)
     assert np.isin(goals, (1.0, 2.0)).all()
+
+
+def test_seen_goals_are_achieved_in_any_episode_at_any_step(counted_replay, interface, rng):
+    batch = counted_replay.sample(3000, rng)
+    goals = SeenGoals(counted_replay, interface).propose(batch, rng)
+    # Every s_1 .. s_T of the three episodes, and no first state: none was achieved.
+    assert set(goals[:, 0]) == {1, 2, 3, 4, 101, 102, 103, 104, 201, 202}
+    assert np.array_equal(goals[:, 1], -goals[:, 0])
+    same_episode = goals[:, 0] // 100 == batch.observations[:, 0] // 100
+    assert same_episode.mean() == pytest.approx(1 / 3, abs=0.04)
+
+
+def test_a_share_of_a_batch_heads_for_other_goals_and_is_otherwise_as_collected(
+    counted_replay, rng
+):
+    batch = counted_replay.sample(5000, rng)
+    headed = head_for(batch, FixedGoals(7.0), 0.3, rng)
+    other = (headed.goals == 7.0).all(1)
+    assert other.mean() == pytest.approx(0.3, abs=0.02)
+    assert np.array_equal(headed.goals[~other], batch.goals[~other])
+    for name in ('observations', 'actions', 'next_observations', 'slots', 'steps'):
+        assert np.array_equal(getattr(headed, name), getattr(batch, name))
+
+
+def test_a_batch_that_heads_for_no_other_goals_draws_nothing(counted_replay, rng):
+    batch = counted_replay.sample(10, rng)
+    before = rng.bit_generator.state
+    assert head_for(batch, FixedGoals(7.0), 0.0, rng) is batch
+    assert rng.bit_generator.state == before
 
 
 def test_virtual_goals_lie_on_the_rollout_from_the_next_state(counted_replay, interface, rng):
@@ -162,6 +191,15 @@ def test_view_shows_normalised_observation_goal_and_way(interface, relative):
     expected = [1, 2, 3, 4, 4] + ([3, 2] if relative else [])
     assert view(observation, goal).tolist() == [expected]
     assert view.size == len(expected)
+
+
+def test_view_shows_waves_of_every_number_each_twice_as_fast_as_the_last(interface):
+    view = View(interface, relative=True, waves=2)
+    numbers = np.array([1, 2, 3, 4, 4, 3, 2])
+    expected = [numbers, *(wave(k * numbers) for wave in (np.sin, np.cos) for k in (1.5, 3.0))]
+    features = view(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[4.0, 4.0]]))
+    assert features[0].tolist() == pytest.approx(np.concatenate(expected), abs=1e-5)
+    assert view.size == 7 * 5
 
 
 def test_view_cuts_raw_values_before_it_normalises(interface):

@@ -33,7 +33,7 @@ def one_thread():
 def export_task(tmp_path_factory, one_thread):
     """Return a function that exports an untrained policy for a task, with states it visits."""
 
-    def export(name: str, *, relative: bool) -> Exported:
+    def export(name: str, *, relative: bool, waves: int = 0) -> Exported:
         task = make(name)
         rng = np.random.default_rng(1)
         states = []
@@ -47,7 +47,7 @@ def export_task(tmp_path_factory, one_thread):
         task.close()
 
         weights = torch.Generator().manual_seed(2)
-        view = View(task.interface, relative)
+        view = View(task.interface, relative, waves=waves)
         view.update(torch.from_numpy(observations), torch.from_numpy(goals))
         actor = Actor(view.size, len(task.interface.action), (48, 48), weights)
         policy = Policy(view, actor)

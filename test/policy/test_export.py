@@ -71,14 +71,20 @@ def largest_difference(exported, observations, goals):
 
 
 @pytest.mark.parametrize(
-    ('name', 'relative'),
-    [('fetch_reach', True), ('fetch_reach', False), ('reacher', True), ('point2d_large', False)],
+    ('name', 'relative', 'waves'),
+    [
+        ('fetch_reach', True, 0),
+        ('fetch_reach', False, 0),
+        ('reacher', True, 0),
+        ('point2d_large', False, 0),
+        ('point2d_four_room', True, 2),
+    ],
 )
 def test_file_acts_as_the_policy_does_on_recorded_and_on_far_states(
-    export_task, exported, name, relative
+    export_task, exported, name, relative, waves
 ):
     shared = name == 'fetch_reach' and relative
-    made = exported if shared else export_task(name, relative=relative)
+    made = exported if shared else export_task(name, relative=relative, waves=waves)
     observations, goals = (
         np.asarray(array, np.float32) for array in (made.observations, made.goals)
     )
