@@ -26,7 +26,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('task', metavar='TASK', help=f'one of {", ".join(TASKS)}')
     parser.add_argument('--algorithm', help='one of those below (default mher)')
-    parser.add_argument('--preset', help='fast (default), precise, paper or paper_2021')
+    parser.add_argument('--preset', help='fast (default), precise, rooms, paper or paper_2021')
     parser.add_argument('--seed', type=int, help='default 0')
     parser.add_argument(
         '--steps', type=int, metavar='N', help='stop after N environment steps, warm-up counted'

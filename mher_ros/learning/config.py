@@ -196,16 +196,38 @@ FAST: dict[str, Any] = {
     'schedule.until': 0.95,
     **{f'plan.{key}': value for key, value in CHEAP_PLAN.items()},
 }
+ROOMS: dict[str, Any] = {
+    'agent.hidden': (128, 128, 128),
+    'agent.waves': 2,
+    'agent.batch': 256,
+    'agent.gamma': 0.95,
+    'agent.target_every': 1,
+    'agent.target_keep': 0.98,
+    'agent.deploy_average': True,
+    'agent.critic_learning_rate': 2e-3,
+    'agent.action_penalty': 0.1,
+    'agent.alpha': 1.0,
+    'agent.alpha_half_life': 150.0,
+    'relabel.elsewhere': 1.0,
+    'relabel.probability': 0.5,
+    'relabel.steps': 2,
+    'model.hidden': (128, 128),
+    'model.members': 1,
+    'model.fits_per_update': 1,
+    'schedule.updates_per_episode': 100,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     'paper': {'agent.value_ceiling': 100.0},
     'paper_2021': {'relabel.rollout_noise': 0.0, 'model.members': 1},
     'fast': FAST,
     'precise': FAST,
+    'rooms': ROOMS,
 }
 """
 Named sets of values; ``paper`` is the authors' newest code, ``paper_2021`` that of 2021.
 
-``precise`` is ``fast`` with a goal that is harder to hit: for policies that lead an arm.
+``precise`` is ``fast`` with a goal that is harder to hit: for policies that lead an arm. ``rooms``
+is for ways around walls.
 """
 
 PRECISION = 0.4

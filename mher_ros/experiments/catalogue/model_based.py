@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mher_ros.experiments.catalogue._paper import BOX_NOTE, paper_variant
+from mher_ros.experiments.catalogue._paper import BOX_NOTE, paper_variant, PLAN_NOTE
 from mher_ros.experiments.experiment import Experiment
 from mher_ros.tasks import TASKS
 
@@ -18,5 +18,5 @@ EXPERIMENT = Experiment(
         )
     ),
     tasks=('point2d_large', 'sawyer_reach'),
-    notes=(BOX_NOTE,),
+    notes=(BOX_NOTE, PLAN_NOTE),
 )

@@ -52,6 +52,7 @@ class Recorder(Progress, abc.ABC):
         """Look, with chance of its own."""
         assert self._trainer is not None
         agent = self._trainer.agent
+        assert isinstance(agent, Agent)  # what plans has no goals that it learns with
         rng = np.random.default_rng([self.config.seed, LOOKING_STREAM, agent.updates])
         with torch.no_grad():
             self.note(agent, rng, row)

@@ -17,7 +17,7 @@ __all__ = ['TrainSim']
 # Named here once more because their modules import what `ros2 launch` may not have; a test
 # compares them.
 TASKS = ('point2d_large', 'point2d_four_room', 'fetch_reach', 'sawyer_reach', 'reacher')
-PRESETS = ('paper', 'paper_2021', 'fast', 'precise')
+PRESETS = ('paper', 'paper_2021', 'fast', 'precise', 'rooms')
 
 
 @dataclasses.dataclass(frozen=True)
