@@ -7,7 +7,7 @@ import sys
 from mher_ros.experiments.jobs import Failure, Lost, RETRIES, Started
 from mher_ros.experiments.local import run_local
 import pytest
-from tiny_experiment import FAILING, LONG, outcomes, tiny_jobs
+from tiny_experiment import FAILING, LONG, outcomes, SECONDS_LONG, tiny_jobs
 
 SHARED = Path(__file__).parent.parent / 'shared'
 ENDLESS = f"""
@@ -40,7 +40,7 @@ def test_a_run_that_fails_sinks_no_other():
 
 @pytest.mark.slow
 def test_a_run_whose_process_is_killed_in_the_middle_is_begun_again(scratch, wait_for):
-    jobs = tiny_jobs('her', 'ddpg', seeds=(1,))
+    jobs = tiny_jobs('her', 'ddpg', seeds=(1,), changes=SECONDS_LONG)
     expected = outcomes(run_local(jobs, processes=1))
     news = []
     lost = 0
@@ -54,7 +54,7 @@ def test_a_run_whose_process_is_killed_in_the_middle_is_begun_again(scratch, wai
     assert kinds == [Started, Lost, Started, dict, Started, dict]
     assert news[1][1].reason == 'its process was ended by signal 9'
     assert outcomes(news) == expected
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob('mher-*')) == []
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_who_listens_no_more_leaves_no_run_behind(scratch):
     assert multiprocessing.active_children()
     news.close()
     assert multiprocessing.active_children() == []
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob('mher-*')) == []
 
 
 @pytest.mark.slow

@@ -12,11 +12,10 @@ from mher_ros.experiments.local import run_local
 from mher_ros.experiments.on_ray import EMBEDDED, run_on_ray
 from mher_ros.options import OptionError
 import pytest
-from tiny_experiment import FAILING, outcomes, TINY, tiny_jobs
+from tiny_experiment import FAILING, outcomes, SECONDS_LONG, tiny_jobs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-SECONDS_LONG = (*TINY, ('schedule.steps', 600))
 WORKER = 'ray::attempt'
 """What a process of Ray calls itself while it does a job."""
 SHARED = Path(__file__).parent.parent / 'shared'

@@ -16,6 +16,8 @@ TINY = (
     ('task.episode_steps', 10),
 )
 """Three evaluations."""
+SECONDS_LONG = (*TINY, ('schedule.steps', 600))
+"""Long enough to be killed in the middle."""
 LONG = (*TINY, ('schedule.steps', 100_000_000))
 """Longer than any test waits."""
 FAILING = 'nobody'
