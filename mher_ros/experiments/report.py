@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+import csv
 import dataclasses
 import html
+import io
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from mher_ros.files import write_atomically
 
 __all__ = ['Outcome', 'summary', 'table_text', 'write_report']
 
-PAGE, TABLE = 'report.html', 'table.md'
+CURVES, PAGE, TABLE = 'curves.csv', 'report.html', 'table.md'
 STYLE = Path(__file__).parent / 'data' / 'report.css'
 
 
@@ -83,6 +85,7 @@ def table_text(outcome: Outcome) -> str:
 def write_report(outcome: Outcome, folder: Path) -> Path:
     """Write tables, pictures and the page into ``folder``; return the page."""
     write_atomically(folder / TABLE, table_text(outcome).encode())
+    write_atomically(folder / CURVES, _curves(outcome).encode())
     pictures = []
     for name in ('curves', *filter(None, (outcome.experiment.plot,))):
         if not outcome.results:
@@ -94,6 +97,19 @@ def write_report(outcome: Outcome, folder: Path) -> Path:
     page = folder / PAGE
     write_atomically(page, _page(outcome, pictures).encode())
     return page
+
+
+def _curves(outcome: Outcome) -> str:
+    """Return every evaluation of every run, a line each."""
+    columns = ('env_steps', 'success_rate', 'final_error')
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator='\n')
+    lines.writerow(('task', 'system', 'seed', 'epoch', *columns))
+    for job in sorted(outcome.results, key=lambda job: (str(job.variant), job.seed)):
+        for epoch, row in enumerate(outcome.results[job]['rows'], 1):
+            told = (job.variant.task, job.variant.name, job.seed, epoch)
+            lines.writerow((*told, *(row.get(column) for column in columns)))
+    return text.getvalue()
 
 
 def _inline(name: str, outcome: Outcome) -> list[str]:

@@ -1,3 +1,4 @@
+import csv
 from html.parser import HTMLParser
 import json
 from xml.etree import ElementTree
@@ -7,7 +8,7 @@ from mher_ros.experiments.jobs import Failure, Job
 from mher_ros.experiments.plots import draw
 from mher_ros.experiments.plots.style import aligned, looks, svg, SYSTEMS
 from mher_ros.experiments.report import Outcome, summary, table_text, write_report
-from mher_ros.learning.config import ALGORITHMS
+from mher_ros.learning.systems import ALGORITHMS
 import numpy as np
 import pytest
 from tiny_experiment import tiny_experiment, tiny_variant
@@ -81,6 +82,7 @@ class Page(HTMLParser):
 def test_everything_is_written_and_the_page_needs_nothing_else(tmp_path):
     page = write_report(outcome(), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
+        'curves.csv',
         'curves.png',
         'curves.svg',
         'report.html',
@@ -88,6 +90,18 @@ def test_everything_is_written_and_the_page_needs_nothing_else(tmp_path):
     }
     assert (tmp_path / 'curves.png').read_bytes().startswith(b'\x89PNG')
     ElementTree.fromstring((tmp_path / 'curves.svg').read_text())
+    with (tmp_path / 'curves.csv').open() as file:
+        lines = list(csv.DictReader(file))
+    runs = outcome().results
+    assert len(lines) == sum(len(run['rows']) for run in runs.values())
+    for job, run in runs.items():
+        mine = [line for line in lines if line['seed'] == str(job.seed)]
+        mine = [line for line in mine if line['system'] == job.variant.name]
+        mine = [line for line in mine if line['task'] == job.variant.task]
+        assert [float(line['success_rate']) for line in mine] == [
+            row['success_rate'] for row in run['rows']
+        ]
+        assert [int(line['epoch']) for line in mine] == list(range(1, len(mine) + 1))
     seen = Page(page.read_text())
     assert seen.loaded == []
     assert seen.tags.count('svg') == 2

@@ -1,8 +1,8 @@
 import copy
 
 from mher_ros.learning.agent import Agent
-from mher_ros.learning.config import ALGORITHMS
 from mher_ros.learning.replay import Episode
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.tasks import make
 import numpy as np
 import pytest

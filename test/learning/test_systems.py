@@ -6,7 +6,6 @@ from hand_made import batch_of, fixed_networks, FixedGoals, KnownDynamics
 from mher_ros.learning.actor_loss import ImitationLoss, JointLoss
 from mher_ros.learning.agent import Agent
 from mher_ros.learning.batches import Batches, CuratedBatches, ImaginedBatches, RareEpisodeBatches
-from mher_ros.learning.config import ALGORITHMS
 from mher_ros.learning.curriculum import GoalCurriculum
 from mher_ros.learning.imagination import Imagination
 from mher_ros.learning.model_replay import ImaginedTransitions, ModelReplay
@@ -14,6 +13,7 @@ from mher_ros.learning.networks import View
 from mher_ros.learning.rarity import GaussianMixture, rarity_weights
 from mher_ros.learning.relabel import NoisyGoals, RandomGoals
 from mher_ros.learning.replay import Episode
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.learning.targets import ExpandedTarget, OneStepTarget
 from mher_ros.tasks import make
 import numpy as np
