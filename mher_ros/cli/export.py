@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-SUMMARY = "write policy.onnx from a run's checkpoint"
+SUMMARY = "write policy.onnx from a run's checkpoint (model.onnx where a learner plans)"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -58,6 +58,7 @@ def run(chosen: argparse.Namespace) -> int:
     from mher_ros.learning.progress import Progress, terminal_display
     from mher_ros.learning.run import (
         exported_text,
+        MODEL,
         plan_run,
         plan_text,
         POLICY,
@@ -101,6 +102,7 @@ def run(chosen: argparse.Namespace) -> int:
         **(trainer.rows[-1] if trainer.rows else {}),
         'run': str(folder),
         'policy': str(policy) if policy.exists() else None,
+        'model': str(folder / MODEL) if (folder / MODEL).exists() else None,
         'ending': ending.name.lower(),
         'env_steps': trainer.env_steps,
     }

@@ -89,7 +89,7 @@ class GridView(LineView):
         from rich.text import Text
 
         tasks = list(dict.fromkeys(task for task, _ in self._all))
-        running = collections.Counter(_cell(job) for job in self._running)
+        running = collections.Counter(map(_cell, list(self._running)))
         table = Table()
         table.add_column('')
         for task in tasks:
@@ -116,8 +116,8 @@ class GridView(LineView):
         elapsed = time.monotonic() - self._began
         text = f'{done} of {self._total} runs done, {_minutes(elapsed)} so far'
         unfinished = self._all - self._done - self._failed
-        spent = sum(time.monotonic() - began for began in self._running.values())
-        left = time_left(unfinished, self._seconds, spent, self._parallel)
+        spent = sum(time.monotonic() - began for began in list(self._running.values()))
+        left = time_left(unfinished, dict(self._seconds), spent, self._parallel)
         if left is not None:
             text += f', about {_minutes(left)} left'
         return text + (f', {failed} failed' if failed else '')

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 import dataclasses
 import functools
 import hashlib
+import importlib.metadata
 import json
 from pathlib import Path
-import shutil
-import tempfile
 import time
 import traceback
 from typing import Any
@@ -29,6 +28,7 @@ __all__ = [
     'Job',
     'keep',
     'kept_result',
+    'library_versions',
     'Lost',
     'News',
     'Result',
@@ -36,6 +36,7 @@ __all__ = [
     'Rows',
     'Runner',
     'Started',
+    'Telling',
 ]
 
 Rows = list[Row]
@@ -92,14 +93,25 @@ class Lost:
 
 News = Started | Lost | Failure | Result
 """What is heard of a job; a failure or a result is the last of it."""
-Runner = Callable[[Sequence[Job]], Iterator[tuple[Job, News]]]
+Telling = Generator[tuple[Job, News], None, None]
+Runner = Callable[[Sequence[Job]], Telling]
 
+LIBRARIES = ('numpy', 'torch', 'mujoco', 'gymnasium')
 RETRIES = 2
 """Times that a run is begun again after its process was lost."""
 
 
-def attempt(job: Job) -> Result | Failure:
-    """Do the run; what goes wrong in it is returned, so that it sinks no other."""
+def attempt(job: Job, code: str) -> Result | Failure:
+    """
+    Do the run; what goes wrong in it is returned, so that it sinks no other.
+
+    ``code`` is the digest of the code that asks: other code would do another run.
+    """
+    if code != code_digest():
+        return Failure(
+            f'here is other code ({code_digest()}) than where it was asked for ({code}): it was '
+            'changed meanwhile, or differs between machines'
+        )
     try:
         return _run(job)
     except Exception as error:
@@ -133,30 +145,32 @@ def keep(job: Job, result: Result, folder: Path) -> None:
 
 @functools.cache
 def code_digest() -> str:
-    """Return a hash of all source that a run depends on."""
+    """Return a hash of all source, and of the versions of libraries, that a run depends on."""
     root = Path(mher_ros.__file__).parent
-    sources = [root / 'interface.py', *sorted((root / 'experiments' / 'recorders').glob('*.py'))]
-    for folder in ('control', 'learning', 'tasks'):
+    sources = [root / 'interface.py', root / 'options.py']
+    for folder in ('control', 'experiments/recorders', 'learning', 'tasks'):
         sources += sorted((root / folder).glob('*.py'))
-    return hashlib.sha256(b''.join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    text = b''.join(path.read_bytes() for path in sources) + library_versions().encode()
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def library_versions() -> str:
+    """Return what decides the bits of a run beside its source."""
+    return ', '.join(f'{name} {importlib.metadata.version(name)}' for name in LIBRARIES)
 
 
 def _run(job: Job) -> Result:
     # Torch is imported where runs are done, not where they are counted.
-    from mher_ros.learning.run import start_training
+    from mher_ros.learning.run import train_unkept
 
     started = time.monotonic()
     config = job.config
-    scratch = Path(tempfile.mkdtemp(prefix='mher-run-'))
-    try:
-        if job.variant.recorder:
-            recorder = make_recorder(job.variant.recorder, config)
-            rows, record = recorder.train(scratch / 'run').rows, recorder.record
-        else:
-            trainer, _ = start_training(scratch / 'run', config, workers=1, export=False)
-            rows, record = trainer.rows, {}
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    if job.variant.recorder:
+        recorder = make_recorder(job.variant.recorder, config)
+        rows = train_unkept(config, [recorder], recorder.watch).rows
+        record = recorder.record
+    else:
+        rows, record = train_unkept(config).rows, {}
     # As JSON would have it, so that a run just done equals the same one read from its file.
     return json.loads(
         json.dumps(
@@ -166,6 +180,7 @@ def _run(job: Job) -> Result:
                 'record': record,
                 'seconds': round(time.monotonic() - started, 3),
                 'code': code_digest(),
+                'versions': library_versions(),
             }
         )
     )

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 import contextlib
 import multiprocessing
 from multiprocessing.connection import Connection, wait
 import os
-import shutil
 import signal
-import tempfile
 import threading
 from typing import Any
 
-from mher_ros.experiments.jobs import attempt, Failure, Job, Lost, News, RETRIES, Started
+from mher_ros.experiments.jobs import (
+    attempt,
+    code_digest,
+    Failure,
+    Job,
+    Lost,
+    News,
+    RETRIES,
+    Started,
+    Telling,
+)
 
 __all__ = ['cores', 'run_local']
 
@@ -24,7 +32,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def run_local(jobs: Sequence[Job], processes: int | None = None) -> Iterator[tuple[Job, News]]:
+def run_local(jobs: Sequence[Job], processes: int | None = None) -> Telling:
     """
     Do the jobs in their order, as many at once as there are cores, and tell what comes of them.
 
@@ -33,14 +41,11 @@ def run_local(jobs: Sequence[Job], processes: int | None = None) -> Iterator[tup
     """
     waiting = collections.deque(jobs)
     losses: collections.Counter[Job] = collections.Counter()
-    with (
-        tempfile.TemporaryDirectory(prefix='mher-runs-') as scratch,
-        contextlib.ExitStack() as end,
-    ):
+    with contextlib.ExitStack() as end:
         idle: list[_Worker] = []
         busy: dict[Connection, _Worker] = {}
         for _ in range(min(processes or cores(), len(waiting))):
-            idle.append(end.enter_context(_Worker(scratch)))
+            idle.append(end.enter_context(_Worker()))
         while waiting or busy:
             while waiting and idle:
                 worker = idle.pop()
@@ -54,7 +59,7 @@ def run_local(jobs: Sequence[Job], processes: int | None = None) -> Iterator[tup
                 job = worker.job
                 news = worker.take()
                 if isinstance(news, Lost):
-                    idle.append(end.enter_context(_Worker(scratch)))
+                    idle.append(end.enter_context(_Worker()))
                     losses[job] += 1
                     if losses[job] > RETRIES:
                         news = Failure(f'{news.reason}, {losses[job]} times')
@@ -70,10 +75,10 @@ class _Worker:
 
     job: Job
 
-    def __init__(self, scratch: str) -> None:
+    def __init__(self) -> None:
         context = multiprocessing.get_context('spawn')
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, scratch), daemon=True)
+        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
         self._process.start()
         # The end of the process then is the end of what the pipe has to say.
         theirs.close()
@@ -90,7 +95,7 @@ class _Worker:
         """Send the process a job; that it may be gone is found out by ``take``."""
         self.job = job
         with contextlib.suppress(OSError):
-            self.pipe.send(job)
+            self.pipe.send((job, code_digest()))
 
     def take(self) -> News:
         """Return what came of the job."""
@@ -104,27 +109,25 @@ class _Worker:
             return Lost(f'its process was ended {how}')
 
 
-def _work(pipe: Any, scratch: str) -> None:
+def _work(pipe: Any) -> None:
     # Ctrl-C reaches every process of the terminal; the one that was started decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tempfile.tempdir = scratch
-    _end_with_parent(scratch)
+    _end_with_parent()
     while True:
         try:
-            job = pipe.recv()
+            job, code = pipe.recv()
         except EOFError:
             return
-        pipe.send(attempt(job))
+        pipe.send(attempt(job, code))
 
 
-def _end_with_parent(scratch: str) -> None:
-    """Leave no run behind, nor its files, when the experiment is killed."""
+def _end_with_parent() -> None:
+    """Leave no run behind when the experiment is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
     def watch() -> None:
         parent.join()
-        shutil.rmtree(scratch, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -11,7 +11,16 @@ import os
 import socket
 from typing import Any
 
-from mher_ros.experiments.jobs import attempt, Failure, Job, News, RETRIES, Started
+from mher_ros.experiments.jobs import (
+    attempt,
+    code_digest,
+    Failure,
+    Job,
+    News,
+    RETRIES,
+    Started,
+    Telling,
+)
 from mher_ros.experiments.local import cores
 from mher_ros.options import OptionError
 
@@ -30,7 +39,7 @@ EMBEDDED = {
 
 def run_on_ray(
     jobs: Sequence[Job], address: str | None = None, processes: int | None = None
-) -> Iterator[tuple[Job, News]]:
+) -> Telling:
     """
     Do the jobs on the cluster at ``address``, or on one of this machine's cores.
 
@@ -41,7 +50,7 @@ def run_on_ray(
         raise OptionError('a cluster of its own decides how many runs are done at once')
     with _cluster(address, processes) as ray:
         remote = ray.remote(num_cpus=1, max_retries=RETRIES)(attempt)
-        running = {remote.remote(job): job for job in jobs}
+        running = {remote.remote(job, code_digest()): job for job in jobs}
         # Ray takes them in their order and does not tell when; it has one core for each.
         queue = collections.deque(jobs)
         for _ in range(min(int(ray.cluster_resources().get('CPU', 1)), len(queue))):
@@ -78,8 +87,9 @@ def _cluster(address: str | None, processes: int | None) -> Iterator[Any]:
             )
         else:
             ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError) as error:
-        raise OptionError(f'no Ray cluster at {address}: {error}') from error
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        where = f'at {address}' if address else 'of its own'
+        raise OptionError(f'no Ray cluster {where}: {error}') from error
     try:
         yield ray
     finally:

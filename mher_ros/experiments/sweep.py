@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+import contextlib
 from pathlib import Path
 
 from mher_ros.experiments.experiment import Experiment
 from mher_ros.experiments.jobs import (
-    code_digest,
-    Failure,
     Job,
     keep,
     kept_result,
@@ -47,13 +46,9 @@ def sweep(jobs: Sequence[Job], folder: Path, run: Runner) -> Iterator[tuple[Job,
             yield job, kept
     if not waiting:
         return
-    for job, news in run(waiting):
-        if isinstance(news, dict):
-            if news['code'] != code_digest():
-                news = Failure(
-                    f'run by other code ({news["code"]}) than this ({code_digest()}): it was '
-                    'changed meanwhile, or differs between machines'
-                )
-            else:
+    # Whoever stops listening ends the runs at once.
+    with contextlib.closing(run(waiting)) as told:
+        for job, news in told:
+            if isinstance(news, dict):
                 keep(job, news, results)
-        yield job, news
+            yield job, news

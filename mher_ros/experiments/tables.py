@@ -150,11 +150,12 @@ def figures_of(experiment: Experiment, results: Mapping[Job, Result]) -> Figures
 
 
 def tables_of(experiment: Experiment, figures: Figures) -> list[Table]:
-    """Return one over all tasks where there are several, then one or two a task."""
+    """Return two over all tasks where there are several, then one or two a task."""
     tables = []
     if len(figures.tasks) > 1:
         rows = tuple((name, _cell(one, '.3f')) for name, one in figures.overall.items())
         tables.append(Table('all tasks', ('system', 'mean success'), rows, OVERALL_EXPLAINED))
+        tables.append(_first_epochs(figures))
     recorded = _recorded(experiment)
     for task in figures.tasks:
         tables.append(_task_table(task, task, COLUMNS, figures, EXPLAINED))
@@ -207,6 +208,24 @@ def _task_table(
         for system, estimates in figures.tasks[task].items()
     )
     return Table(title, header, rows, explained)
+
+
+def _first_epochs(figures: Figures) -> Table:
+    heading, _, form = COLUMNS['first_epoch']
+    systems = dict.fromkeys(
+        [*figures.overall, *(name for named in figures.tasks.values() for name in named)]
+    )
+    rows = tuple(
+        (
+            system,
+            *(
+                _cell(named[system]['first_epoch'], form) if system in named else ''
+                for named in figures.tasks.values()
+            ),
+        )
+        for system in systems
+    )
+    return Table(heading, ('system', *figures.tasks), rows, EXPLAINED)
 
 
 def _recorded(experiment: Experiment) -> Columns:

@@ -93,7 +93,7 @@ class Parts:
                 steps=agent.imagined_steps,
                 model_replay=self.model_replay,
             )
-        if relabel.candidates:
+        if relabel.candidates > 1:
             curriculum = GoalCurriculum(relabel.closeness, relabel.closeness_growth)
             return CuratedBatches(**common, curriculum=curriculum, candidates=relabel.candidates)
         if agent.replay_rare:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from mher_ros.interface import TaskInterface
+from mher_ros.learning import streams
 from mher_ros.learning.batch import Batch
 from mher_ros.learning.curriculum import GoalCurriculum
 from mher_ros.learning.imagination import Imagination
@@ -69,21 +70,31 @@ class Batches:
 
 @dataclasses.dataclass(kw_only=True)
 class CuratedBatches(Batches):
-    """Those of more candidates that a curriculum picks."""
+    """
+    Those of more candidates that a curriculum picks.
+
+    It picks among relabelled rows, as many as a batch has on average; the others are rows under
+    their own goals, which no curriculum can bring closer to them.
+    """
 
     curriculum: GoalCurriculum
     candidates: int
 
     def draw(self, rng: np.random.Generator) -> Transitions:
         """Return the candidates."""
-        return self.replay.sample(max(self.candidates, self.size), rng)
+        return self.replay.sample(self.candidates * self.size, rng)
 
     def relabelled(
         self, transitions: Transitions, updates: int, rng: np.random.Generator
     ) -> Batch:
         """Return the candidates that were picked."""
         goals, mask = relabel(transitions, self.source, self.probability, rng)
-        rows = self.curriculum.choose(goals, transitions.goals, self.size, updates, rng)
+        new, old = np.flatnonzero(mask), np.flatnonzero(~mask)
+        wanted = max(round(self.probability * self.size), self.size - len(old))
+        count = min(wanted, len(new))
+        picked = self.curriculum.choose(goals[new], transitions.goals[new], count, updates, rng)
+        rest = rng.choice(old, size=self.size - count, replace=False)
+        rows = np.concatenate((new[picked], rest))
         return self._batch(transitions.rows(rows), goals[rows], mask[rows])
 
 
@@ -100,7 +111,7 @@ class RareEpisodeBatches(Batches):
         stored = self.replay.episodes_stored
         if stored != self._weighed:
             # A generator of its own: a run that goes on weighs its episodes the same way.
-            fit = np.random.default_rng([self.seed, 5, stored])
+            fit = np.random.default_rng([self.seed, streams.RARITY, stored])
             self._weights = rarity_weights(self.replay.achieved_paths(self.interface), fit)
             self._weighed = stored
         return self.replay.sample(self.size, rng, self._weights)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from mher_ros.learning.plangan_config import CHEAP_PLAN, PlanConfig
+from mher_ros.learning.plangan_config import PlanConfig
+from mher_ros.learning.presets import EPISODES_PER_EPOCH, PRECISION, PRESETS
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import option, OptionError, override
 from mher_ros.tasks import task_class
 from mher_ros.tasks.task import TaskOptions
 
 __all__ = [
-    'ALGORITHMS',
-    'PRESETS',
     'AgentConfig',
     'ModelConfig',
     'RelabelConfig',
@@ -97,7 +96,7 @@ class RelabelConfig:
     )
     goal_noise: float = option(0.0, 'standard deviation of noise on new goals', low=0.0)
     candidates: int = option(
-        0, 'pick a batch out of this many by a curriculum; 0: take what comes', low=0, high=65536
+        1, 'candidates a row, of which a curriculum picks; 1: take what comes', low=1, high=100
     )
     closeness: float = option(
         1.0, 'curriculum: weight of closeness to the desired goal at first', low=0.0, high=1e6
@@ -173,70 +172,6 @@ class TrainConfig:
         return dataclasses.asdict(self)
 
 
-FAST: dict[str, Any] = {
-    'agent.hidden': (128, 128),
-    'agent.relative_goal': True,
-    'agent.hide_still': True,
-    'agent.batch': 128,
-    'agent.gamma': 0.95,
-    'agent.target_every': 1,
-    'agent.target_keep': 0.95,
-    'agent.deploy_average': True,
-    'agent.alpha': 1.0,
-    'agent.alpha_half_life': 150.0,
-    'relabel.goals': 'mixed',
-    'relabel.steps': 2,
-    'model.hidden': (128, 128),
-    'model.members': 1,
-    'schedule.episode_steps': 25,
-    'schedule.warmup_episodes': 3,
-    'schedule.updates_per_episode': 100,
-    'schedule.episodes_per_epoch': 2,
-    'schedule.steps': 3000,
-    'schedule.until': 0.95,
-    **{f'plan.{key}': value for key, value in CHEAP_PLAN.items()},
-}
-ROOMS: dict[str, Any] = {
-    'agent.hidden': (128, 128, 128),
-    'agent.waves': 2,
-    'agent.batch': 256,
-    'agent.gamma': 0.95,
-    'agent.target_every': 1,
-    'agent.target_keep': 0.98,
-    'agent.deploy_average': True,
-    'agent.critic_learning_rate': 2e-3,
-    'agent.action_penalty': 0.1,
-    'agent.alpha': 1.0,
-    'agent.alpha_half_life': 150.0,
-    'relabel.elsewhere': 1.0,
-    'relabel.probability': 0.5,
-    'relabel.steps': 2,
-    'model.hidden': (128, 128),
-    'model.members': 1,
-    'model.fits_per_update': 1,
-    'schedule.updates_per_episode': 100,
-}
-PRESETS: dict[str, dict[str, Any]] = {
-    'paper': {'agent.value_ceiling': 100.0},
-    'paper_2021': {'relabel.rollout_noise': 0.0, 'model.members': 1},
-    'fast': FAST,
-    'precise': FAST,
-    'rooms': ROOMS,
-}
-"""
-Named sets of values; ``paper`` is the authors' newest code, ``paper_2021`` that of 2021.
-
-``precise`` is ``fast`` with a goal that is harder to hit: for policies that lead an arm. ``rooms``
-is for ways around walls.
-"""
-
-PRECISION = 0.4
-"""The threshold of ``precise`` over the task's own."""
-
-EPISODES_PER_EPOCH = {'fetch_reach': 5, 'sawyer_reach': 5, 'reacher': 15}
-"""The paper's episodes an epoch; 1 elsewhere. It trains for 30 epochs."""
-
-
 def make_config(
     task: str,
     algorithm: str = 'mher',
@@ -281,21 +216,30 @@ def make_config(
 def _check_fit(config: TrainConfig) -> None:
     """Refuse choices that are good each by itself but not together."""
     schedule, agent, relabel = config.schedule, config.agent, config.relabel
-    chosen = [
-        f'{key}={value}'
-        for key, value in (
-            ('agent.imagined_steps', agent.imagined_steps),
-            ('agent.replay_rare', agent.replay_rare),
-            ('relabel.candidates', relabel.candidates),
-        )
-        if value
-    ]
-    if len(chosen) > 1:
-        raise OptionError(f'only one of these can choose the rows to learn from: {chosen}')
-    if agent.actor != 'joint' and relabel.goals == 'none':
+    rows = {
+        f'agent.imagined_steps={agent.imagined_steps}': agent.imagined_steps > 0,
+        'agent.replay_rare=true': agent.replay_rare,
+        f'relabel.candidates={relabel.candidates}': relabel.candidates > 1,
+    }
+    choosing = [text for text, chosen in rows.items() if chosen]
+    if len(choosing) > 1:
         raise OptionError(
-            f'agent.actor={agent.actor} learns from relabelled rows, but relabel.goals is none'
+            f'only one of these can choose the rows to learn from: {", ".join(choosing)}'
         )
+    unfit = {
+        'apart': [*choosing, *(['relabel.goals=none'] if relabel.goals == 'none' else [])],
+        'imitation': [
+            *(choosing if agent.imagined_steps else []),
+            *(['relabel.goals=none'] if relabel.goals == 'none' else []),
+        ],
+        'plan': [
+            *choosing,
+            *([f'agent.waves={agent.waves}'] if agent.waves else []),
+            *([f'relabel.elsewhere={relabel.elsewhere:g}'] if relabel.elsewhere else []),
+        ],
+    }.get(agent.actor)
+    if unfit:
+        raise OptionError(f'agent.actor={agent.actor} does not go with {", ".join(unfit)}')
     least = (schedule.warmup_episodes + 1) * schedule.episode_steps
     if schedule.steps < least:
         raise OptionError(

@@ -52,7 +52,7 @@ class GoalCurriculum:
             covered = np.maximum(covered, similar[tried[best]])
             picked.append(tried[best])
             left.pop(places[best])
-        return np.array(picked)
+        return np.array(picked, np.int64)
 
     def weight(self, updates: int) -> float:
         r"""Return :math:`\lambda` after ``updates`` updates."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
+from mher_ros.learning import streams
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.dynamics import Dynamics
 from mher_ros.learning.model_replay import ModelReplay
@@ -23,8 +24,6 @@ __all__ = ['DivergedError', 'Learner']
 
 ERROR_SAMPLES = 256
 """Sequences on which the model's error is measured."""
-LOOKING_STREAM = 3
-"""Second number of the seed of what looks at the model and must change nothing in the run."""
 
 
 class DivergedError(MherError, ArithmeticError):
@@ -41,7 +40,7 @@ class Learner(abc.ABC):
 
     def __init__(self, interface: TaskInterface, config: TrainConfig) -> None:
         self.interface, self._config = interface, config
-        self._rng = np.random.default_rng([config.seed, 0])
+        self._rng = np.random.default_rng([config.seed, streams.ACTING])
         self.updates = 0
         self._losses: dict[str, list[float]] = {}
 
@@ -93,7 +92,7 @@ class Learner(abc.ABC):
         if self.dynamics is None:
             return []
         steps = max(1, min(self._config.relabel.steps, self._config.schedule.episode_steps))
-        rng = np.random.default_rng([self._config.seed, LOOKING_STREAM, self.updates])
+        rng = np.random.default_rng([self._config.seed, streams.LOOKING, self.updates])
         return self.dynamics.errors(*self.replay.sample_sequences(ERROR_SAMPLES, steps, rng))
 
     def take_losses(self) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 from mher_ros.interface import TaskInterface
+from mher_ros.learning import streams
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.dynamics import Dynamics
 from mher_ros.learning.learner import Learner
@@ -19,9 +20,6 @@ import torch
 from torch import nn
 
 __all__ = ['PlanGanAgent', 'sample_steps']
-
-PLAN_STREAM = 4
-"""Second number of the seed of what is random in plans that are evaluated."""
 
 
 class PlanGanAgent(Learner):
@@ -61,7 +59,7 @@ class PlanGanAgent(Learner):
         the function gives the same answer whoever asks in whatever order, and asking changes
         nothing in the run.
         """
-        key = [self._config.seed, PLAN_STREAM, self.updates]
+        key = [self._config.seed, streams.PLANS, self.updates]
 
         def act(
             observations: NDArray[np.float64], goals: NDArray[np.float64]

@@ -76,7 +76,7 @@ CHEAP_PLAN: dict[str, Any] = {
     'choice': 'weighted',
 }
 """
-What differs where a run must take minutes: a two-hundredth of the predictions for an action.
+What differs where a run must take minutes: a hundredth of the steps for an action.
 
 A mean of few first actions is steadier than the best of them.
 """

@@ -30,16 +30,22 @@ def rarity_weights(paths: NDArray[np.floating], rng: np.random.Generator) -> NDA
 
 
 class GaussianMixture:
-    """Gaussians with diagonal covariances, fitted by expectation-maximisation."""
+    """
+    Gaussians with diagonal covariances, fitted by expectation-maximisation.
+
+    Few values of many entries would let a Gaussian close in on a single one of them, which then
+    passed for the most common of all. So each variance is drawn to that of all values, with the
+    weight of as many values as they have entries, and a Gaussian left with fewer than two values
+    is dropped.
+    """
 
     def __init__(
         self, values: NDArray[np.float64], components: int, rng: np.random.Generator
     ) -> None:
         count = min(components, len(values))
-        # Entries that hardly vary must not decide: no Gaussian is narrower than a thousandth.
-        self._least = np.maximum(1e-3 * values.var(0), FLOOR)
         self._means = values[rng.choice(len(values), size=count, replace=False)]
-        self._variances = np.tile(np.maximum(values.var(0), self._least), (count, 1))
+        self._overall = np.maximum(values.var(0), FLOOR)
+        self._variances = np.tile(self._overall, (count, 1))
         self._shares = np.full(count, 1.0 / count)
         for _ in range(ROUNDS):
             self._improve(values)
@@ -53,12 +59,13 @@ class GaussianMixture:
         parts = self._log_parts(values)
         belongs = np.exp(parts - logsumexp(parts, axis=-1, keepdims=True))
         weight = belongs.sum(0)
-        alive = weight > FLOOR
+        alive = weight >= min(2.0, weight.max())
         belongs, weight = belongs[:, alive], weight[alive]
-        self._shares = weight / len(values)
+        self._shares = weight / weight.sum()
         self._means = belongs.T @ values / weight[:, None]
         spread = belongs.T @ values**2 / weight[:, None] - self._means**2
-        self._variances = np.maximum(spread, self._least)
+        share = (weight / (weight + values.shape[1]))[:, None]
+        self._variances = np.maximum(share * spread + (1.0 - share) * self._overall, FLOOR)
 
     def _log_parts(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return (N, components): the logarithm of each component's share of the density."""

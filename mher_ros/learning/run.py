@@ -36,11 +36,13 @@ __all__ = [
     'export_run',
     'exported_text',
     'load_config',
+    'MODEL',
     'plan_run',
     'plan_text',
     'POLICY',
     'PROGRESS',
     'start_training',
+    'train_unkept',
 ]
 
 CONFIG, POLICY, PROGRESS = 'config.json', 'policy.onnx', 'progress.csv'
@@ -99,9 +101,14 @@ def plan_text(config: TrainConfig, folder: Path) -> str:
         ends.insert(0, f'success {schedule.until:g} holds over two evaluations')
     if schedule.max_minutes:
         ends.append(f'{schedule.max_minutes:g} minutes are over')
+    cost = ''
+    if config.agent.actor == 'plan':
+        plan = config.plan
+        predictions = plan.first_actions * plan.trajectories * plan.steps
+        cost = f'; every action, of test goals too, is planned with {predictions} predictions'
     return (
         f'{config.task_name}, {config.algorithm}, preset {config.preset}, seed {config.seed}, '
-        f'until {" or ".join(ends)}; into {folder}'
+        f'until {" or ".join(ends)}; into {folder}{cost}'
     )
 
 
@@ -168,6 +175,20 @@ def start_training(
         if export and trainer.agent.updates and not leave_at_once:
             _export(trainer, config, _exported(trainer, folder))
     return trainer, ending
+
+
+def train_unkept(
+    config: TrainConfig,
+    progress: Sequence[Progress] = (),
+    began: Callable[[Trainer], None] = lambda trainer: None,
+) -> Trainer:
+    """Train to the end on one core, in no folder; ``began`` gets the trainer beforehand."""
+    torch.set_num_threads(1)
+    evaluate = Evaluator(config.task_name, config.task, workers=1).run
+    trainer = Trainer(config, make(config.task_name, config.task), evaluate, None, progress)
+    began(trainer)
+    trainer.run()
+    return trainer
 
 
 def exported_text(folder: Path, config: TrainConfig) -> str:

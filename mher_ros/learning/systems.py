@@ -16,7 +16,7 @@ class Algorithm:
     changes: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
-_ORIGINAL = {'relabel.goals': 'none', 'agent.alpha': 0.0}
+_ORIGINAL = {'relabel.goals': 'none', 'relabel.elsewhere': 0.0, 'agent.alpha': 0.0}
 _FUTURE = {'relabel.goals': 'future', 'agent.alpha': 0.0}
 
 
@@ -40,7 +40,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     'her': Algorithm('goals achieved later in the episode (Andrychowicz et al. 2017)', _FUTURE),
     'cher': Algorithm(
         'HER on rows picked for diverse, then close goals (Fang et al. 2019)',
-        {**_FUTURE, 'relabel.candidates': 128},
+        {**_FUTURE, 'relabel.candidates': 2},
     ),
     'mep': Algorithm(
         'HER, episodes with rare paths replayed more often (Zhao et al. 2019)',
@@ -48,7 +48,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     'gcsl': Algorithm(
         'supervised learning alone, on future goals (Ghosh et al. 2021)',
-        {'relabel.goals': 'future', 'relabel.probability': 1.0, 'agent.actor': 'imitation'},
+        {**_FUTURE, 'relabel.probability': 1.0, 'agent.actor': 'imitation'},
     ),
     **{f'mve{steps}': _expansion(steps) for steps in (3, 5, 7)},
     **{f'mbpo{steps}': _imagined(steps) for steps in (3, 5, 7)},
@@ -56,7 +56,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     'mbpo_her': Algorithm('mbpo5 under future goals', {**_FUTURE, 'agent.imagined_steps': 5}),
     'plangan': Algorithm(
         'plans with a model and GANs, no policy (Charlesworth and Montana 2020)',
-        {'relabel.goals': 'future', 'agent.alpha': 0.0, 'agent.actor': 'plan'},
+        {**_FUTURE, 'relabel.elsewhere': 0.0, 'agent.waves': 0, 'agent.actor': 'plan'},
     ),
     'no_sl': Algorithm('MHER without the supervised loss', {'agent.alpha': 0.0}),
     'no_mbr': Algorithm(

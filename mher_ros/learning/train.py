@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from mher_ros.errors import ArmError, EpisodeLostError, StopAsked, TRIES
+from mher_ros.learning import streams
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.learners import make_learner
@@ -21,8 +22,6 @@ import numpy as np
 
 __all__ = ['Ending', 'Evaluate', 'Trainer']
 
-TRAINING_STREAM, TEST_STREAM = 1, 2
-"""Second number of an episode's seed; training and test episodes share none."""
 CHECKPOINT = 'checkpoint'
 BUDGETS = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
 
@@ -40,7 +39,7 @@ class Ending(enum.Enum):
 
 class Trainer:
     """
-    One run in one folder.
+    One run in one folder, or in none: then nothing of it is kept.
 
     ``env`` is a Gymnasium GoalEnv with an ``interface``; ``evaluate`` tries a policy from given
     reset seeds. A checkpoint is written after every evaluation and when the run stops; a run
@@ -55,7 +54,7 @@ class Trainer:
         config: TrainConfig,
         env: Any,
         evaluate: Evaluate,
-        folder: Path,
+        folder: Path | None,
         progress: Sequence[Progress] = (),
     ) -> None:
         self._config, self._env, self._evaluate = config, env, evaluate
@@ -71,13 +70,15 @@ class Trainer:
 
     def resume(self) -> None:
         """Go on from the folder's checkpoint."""
+        assert self._folder is not None
         path = self._folder / CHECKPOINT
         state = load_checkpoint(path)
         began_with, goes_on_with = json.loads(state['config']), _lasting(self._config)
         for key, value in json.loads(json.dumps(goes_on_with)).items():
-            if began_with.get(key) != value:
+            # An option that did not exist then was what it is unless it is chosen.
+            if key in began_with and began_with[key] != value:
                 raise CheckpointError(
-                    f'the checkpoint {path} is of a run whose {key} was {began_with.get(key)}, '
+                    f'the checkpoint {path} is of a run whose {key} was {began_with[key]}, '
                     f'not {value}'
                 )
         self.agent.load_state(state['agent'])
@@ -91,6 +92,8 @@ class Trainer:
 
     def save(self) -> None:
         """Write the checkpoint."""
+        if self._folder is None:
+            return
         state = {
             'config': json.dumps(_lasting(self._config)),
             'agent': self.agent.state(),
@@ -202,7 +205,7 @@ class Trainer:
 
     def _try_episode(self, random: bool) -> Episode:
         steps = self._config.schedule.episode_steps
-        seed = episode_seed(self._config.seed, TRAINING_STREAM, self.episodes)
+        seed = episode_seed(self._config.seed, streams.TRAINING, self.episodes)
         start, _ = self._env.reset(seed=seed)
         goal = start['desired_goal']
         observations = np.empty((steps + 1, len(start['observation'])))
@@ -219,7 +222,7 @@ class Trainer:
         """Evaluate, report and save."""
         self._tell('evaluating')
         seeds = [
-            episode_seed(self._config.seed, TEST_STREAM, self.episodes, index)
+            episode_seed(self._config.seed, streams.TEST, self.episodes, index)
             for index in range(self._config.schedule.evaluation_goals)
         ]
         evaluation = self._evaluate(self.agent.policy_function(), seeds)

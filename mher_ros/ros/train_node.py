@@ -11,7 +11,8 @@ import threading
 import time
 from typing import Any
 
-from mher_ros.learning.config import PRESETS, TrainConfig
+from mher_ros.learning.config import TrainConfig
+from mher_ros.learning.presets import PRESETS
 from mher_ros.learning.progress import Progress, Row, row_text
 from mher_ros.learning.run import exported_text, load_config, plan_run, plan_text, start_training
 from mher_ros.learning.systems import ALGORITHMS

@@ -7,6 +7,7 @@ import sys
 
 from cli_runs import contents, figures
 from mher_ros.cli import main
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.tasks import TASKS
 import pytest
 
@@ -57,7 +58,17 @@ def test_help_lists_the_commands(capsys):
     ('command', 'words'),
     [
         ('tasks', ['--json']),
-        ('train', [*TASKS, 'mher (default)', 'fast (default)', '--until', '--set KEY=VALUE']),
+        (
+            'train',
+            [
+                *TASKS,
+                *ALGORITHMS,
+                '(default mher)',
+                'fast (default)',
+                '--until',
+                '--set KEY=VALUE',
+            ],
+        ),
         ('evaluate', ['POLICY.onnx', '(default 100)', '--workers']),
         ('export', ['RUN', 'policy.onnx in that folder']),
         ('render', ['.gif, .mp4 or .png', '(default policy.gif)']),

@@ -2,20 +2,9 @@
 
 import contextlib
 from pathlib import Path
-import tempfile
 import time
 
 import pytest
-
-
-@pytest.fixture
-def scratch(tmp_path, monkeypatch):
-    """Return the folder below which runs of this test have their files while they last."""
-    folder = tmp_path / 'scratch'
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, 'tempdir', str(folder))
-    monkeypatch.setenv('TMPDIR', str(folder))
-    return folder
 
 
 @pytest.fixture
@@ -30,6 +19,18 @@ def wait_for():
         return found
 
     return wait
+
+
+@pytest.fixture
+def at_work():
+    """Return a function that tells whether a process has come to learn: it has torch."""
+
+    def look(pid):
+        with contextlib.suppress(OSError):
+            return 'libtorch' in Path(f'/proc/{pid}/maps').read_text()
+        return False
+
+    return look
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 import json
 from pathlib import Path
+import shutil
 import subprocess
 import sys
 
-from mher_ros.experiments.jobs import code_digest, Failure
+import mher_ros
+from mher_ros.experiments.jobs import attempt, code_digest, Failure
 from mher_ros.experiments.local import run_local
 from mher_ros.experiments.sweep import RESULTS, sweep
 from mher_ros.options import OptionError
@@ -53,11 +55,12 @@ def folder(tmp_path):
 
 
 def stamps(folder):
-    return {path: path.stat().st_mtime_ns for path in (folder / RESULTS).iterdir()}
+    found = (folder / RESULTS).glob('[!.]*')
+    return {path: path.stat().st_mtime_ns for path in found}
 
 
 @pytest.mark.slow
-def test_a_sweep_killed_half_way_goes_on_without_repeating_what_is_done(tmp_path, folder, scratch):
+def test_a_sweep_killed_half_way_goes_on_without_repeating_what_is_done(tmp_path, folder):
     script = tmp_path / 'sweep.py'
     script.write_text(SWEEP)
     with subprocess.Popen([sys.executable, script, folder], stdout=subprocess.PIPE) as killed:
@@ -101,15 +104,29 @@ def test_a_run_that_a_neighbouring_experiment_has_is_not_repeated(tmp_path):
     assert _digests(tmp_path / 'two') == _digests(tmp_path / 'one')
 
 
-def test_a_result_of_other_code_is_a_failure(folder):
-    def outdated(jobs):
-        for job, result in made_up(jobs):
-            yield job, {**result, 'code': '1234'}
-
-    ((_, failure),) = sweep(tiny_jobs('mher', seeds=(1,)), folder, outdated)
+def test_a_run_asked_for_by_other_code_is_refused_before_it_begins():
+    (job,) = tiny_jobs('mher', seeds=(1,))
+    failure = attempt(job, '1234')
     assert isinstance(failure, Failure)
-    assert 'run by other code (1234)' in failure.reason
-    assert stamps(folder) == {}
+    assert 'than where it was asked for (1234)' in failure.reason
+
+
+@pytest.mark.parametrize('changed', ['learning/batch.py', 'tasks/task.py', 'interface.py'])
+def test_the_digest_of_the_code_changes_with_what_runs_depend_on(tmp_path, changed):
+    package = tmp_path / 'mher_ros'
+    shutil.copytree(Path(mher_ros.__file__).parent, package)
+
+    def digest():
+        ask = 'from mher_ros.experiments.jobs import code_digest; print(code_digest())'
+        return subprocess.check_output([sys.executable, '-c', ask], cwd=tmp_path, text=True)
+
+    before = digest()
+    with (package / 'cli' / 'train.py').open('a') as file:
+        file.write('# nothing that a run depends on\n')
+    assert digest() == before
+    with (package / changed).open('a') as file:
+        file.write('# another version\n')
+    assert digest() != before
 
 
 def test_a_failed_run_is_tried_again_the_next_time(folder):

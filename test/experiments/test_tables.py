@@ -110,7 +110,9 @@ def test_over_all_tasks_stand_only_systems_that_were_run_on_each():
         reacher_mher=((0, 0), (0, 0)),
     )
     figures = figures_of(experiment, found)
-    overall, large, reacher = tables_of(experiment, figures)
+    overall, epochs, large, reacher = tables_of(experiment, figures)
+    assert epochs.header == ('system', 'point2d_large', 'reacher')
+    assert epochs.rows == (('mher', '1', 'never'), ('her', '1', ''))
     # Mean success 1, 1, 0, 0: without a quarter at each end 1 and 0 are left.
     assert overall.rows == (('mher', '0.500'),)
     assert [row[0] for row in large.rows] == ['mher', 'her']

@@ -1,7 +1,9 @@
 """Small pieces that the learner's tests share."""
 
 from mher_ros.interface import Field, TaskInterface
+from mher_ros.learning.batches import Batches
 from mher_ros.learning.config import make_config
+from mher_ros.learning.networks import View
 from mher_ros.learning.replay import Episode, EpisodeReplay
 from mher_ros.learning.train import Ending
 import numpy as np
@@ -46,6 +48,24 @@ def counted_replay():
         actions = np.stack((x[:-1], x[:-1]), axis=1).astype(np.float32)
         replay.add(Episode(observations, actions, np.array((1000.0 + number, 0.0))))
     return replay
+
+
+@pytest.fixture
+def batches(counted_replay, interface):
+    """Return a function that makes batches of 4 rows from the counted replay."""
+
+    def build(kind=Batches, source=None, probability=0.8, **parts):
+        return kind(
+            replay=counted_replay,
+            view=View(interface),
+            interface=interface,
+            source=source,
+            probability=probability,
+            size=4,
+            **parts,
+        )
+
+    return build
 
 
 @pytest.fixture(scope='session')

@@ -1,12 +1,9 @@
 import dataclasses
 import re
 
-from mher_ros.learning.config import (
-    ALGORITHMS,
-    config_from_dict,
-    make_config,
-    PRESETS,
-)
+from mher_ros.learning.config import config_from_dict, make_config
+from mher_ros.learning.presets import PRESETS
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import OptionError
 from mher_ros.tasks import TASKS
 import pytest
@@ -82,6 +79,29 @@ def test_changes_go_over_the_preset_and_reach_the_task():
 def test_a_wrong_choice_is_named(arguments, message):
     with pytest.raises(OptionError, match=re.escape(message)):
         make_config(**{'task': 'fetch_reach', **arguments})
+
+
+@pytest.mark.parametrize(
+    ('algorithm', 'changes', 'message'),
+    [
+        ('cher', {'agent.replay_rare': True}, 'only one of these can choose the rows'),
+        ('mbpo5', {'relabel.candidates': 2}, 'agent.imagined_steps=5, relabel.candidates=2'),
+        ('gcsl', {'relabel.goals': 'none'}, 'agent.actor=imitation does not go with relabel'),
+        ('gcsl', {'agent.imagined_steps': 3}, 'does not go with agent.imagined_steps=3'),
+        ('no_mbr', {'agent.imagined_steps': 3}, 'does not go with agent.imagined_steps=3'),
+        ('no_mbr', {'relabel.candidates': 2}, 'does not go with relabel.candidates=2'),
+        ('plangan', {'agent.waves': 2}, 'agent.actor=plan does not go with agent.waves=2'),
+    ],
+)
+def test_choices_that_do_not_go_together_are_refused(algorithm, changes, message):
+    with pytest.raises(OptionError, match=re.escape(message)):
+        make_config('point2d_large', algorithm, 'paper', changes=changes)
+
+
+def test_a_run_from_before_an_option_existed_can_be_read():
+    values = make_config('point2d_large', preset='paper').to_dict()
+    del values['plan'], values['agent']['waves'], values['relabel']['elsewhere']
+    assert config_from_dict(values) == make_config('point2d_large', preset='paper')
 
 
 def test_a_file_that_is_no_configuration_is_refused():

@@ -5,12 +5,10 @@ import dataclasses
 from hand_made import batch_of, fixed_networks, FixedGoals, KnownDynamics
 from mher_ros.learning.actor_loss import ImitationLoss, JointLoss
 from mher_ros.learning.agent import Agent
-from mher_ros.learning.batches import Batches, CuratedBatches, ImaginedBatches, RareEpisodeBatches
-from mher_ros.learning.curriculum import GoalCurriculum
+from mher_ros.learning.batches import ImaginedBatches
+from mher_ros.learning.config import make_config
 from mher_ros.learning.imagination import Imagination
 from mher_ros.learning.model_replay import ImaginedTransitions, ModelReplay
-from mher_ros.learning.networks import View
-from mher_ros.learning.rarity import GaussianMixture, rarity_weights
 from mher_ros.learning.relabel import NoisyGoals, RandomGoals
 from mher_ros.learning.replay import Episode
 from mher_ros.learning.systems import ALGORITHMS
@@ -19,24 +17,6 @@ from mher_ros.tasks import make
 import numpy as np
 import pytest
 import torch
-
-
-@pytest.fixture
-def batches(counted_replay, interface):
-    """Return a function that makes batches of 4 rows from the counted replay."""
-
-    def build(kind=Batches, source=None, probability=0.8, **parts):
-        return kind(
-            replay=counted_replay,
-            view=View(interface),
-            interface=interface,
-            source=source,
-            probability=probability,
-            size=4,
-            **parts,
-        )
-
-    return build
 
 
 def right(observations, goals):
@@ -242,12 +222,17 @@ def test_no_mbr_imitates_under_virtual_goals_and_learns_values_under_original_on
     agent = agent_of(tiny('no_mbr'))
     imitated, learnt = [], []
     critic = agent._actor_critic
-    monkeypatch.setattr(
-        critic,
-        'learn_actor',
-        lambda batch, loss, updates: imitated.append((batch, loss)) or 0.0,
-    )
-    learn = critic.learn
+    learn, learn_actor = critic.learn, critic.learn_actor
+
+    def imitate(batch, loss, updates):
+        before = float(loss(batch, updates).detach())
+        assert learn_actor(batch, loss, updates) == before
+        # It is the actor that moves, towards the actions of the relabelled rows.
+        assert float(loss(batch, updates).detach()) < before
+        imitated.append((batch, loss))
+        return before
+
+    monkeypatch.setattr(critic, 'learn_actor', imitate)
     monkeypatch.setattr(
         critic, 'learn', lambda batch, updates: learnt.append(batch) or learn(batch, updates)
     )
@@ -291,132 +276,6 @@ def test_noise_on_goals_has_its_deviation_and_no_mean(counted_replay, rng):
     assert off.mean(0) == pytest.approx([0.0, 0.0], abs=0.0005)
 
 
-# cher ----------------------------------------------------------------------------------------
-
-
-def test_a_curriculum_first_takes_what_is_unlike_the_rest(rng):
-    # Two goals in one place and one apart. Nearest neighbours are 0, 0 and 2 away: sigma = 2/3,
-    # the pair's likeness to the third exp(-9). With no weight on closeness, whichever comes
-    # first, the second pick is of the other place: it covers 1 or 2 more instead of nothing.
-    goals = np.array([[0.0], [0.0], [2.0]], np.float32)
-    for _ in range(20):
-        picked = GoalCurriculum(0.0, 0.0).choose(goals, goals, 2, 0, rng)
-        assert picked[0] in (0, 1)  # covers two of three
-        assert picked[1] == 2
-
-
-def test_a_curriculum_then_takes_what_is_close_to_the_desired_goal(rng):
-    goals = np.array([[0.0], [0.0], [2.0]], np.float32)
-    desired = np.array([[0.5], [0.1], [2.3]], np.float32)
-    # The first pick gains at most 2 by what it covers; with lambda = 1000 the distances 0.5,
-    # 0.1 and 0.3 alone decide.
-    picked = GoalCurriculum(1000.0, 0.0).choose(goals, desired, 3, 0, rng)
-    assert picked.tolist() == [1, 2, 0]
-
-
-def test_the_gain_of_a_pick_weighs_cover_against_distance(rng):
-    goals = np.array([[0.0], [0.0], [2.0]], np.float32)
-    desired = np.array([[1.2], [1.2], [2.0]], np.float32)
-    # First pick: a twin gains 2 + exp(-9) - lambda 1.2, the third 1 + 2 exp(-9) - 0.
-    # lambda = 0.8: 1.040 > 1.0002, the twin; lambda = 0.9: 0.920 < 1.0002, the third.
-    assert GoalCurriculum(0.8, 0.0).choose(goals, desired, 1, 0, rng)[0] in (0, 1)
-    assert GoalCurriculum(0.9, 0.0).choose(goals, desired, 1, 0, rng)[0] == 2
-    # 0.8 grows by a tenth an update: after two it is 0.968.
-    assert GoalCurriculum(0.8, 0.1).weight(2) == pytest.approx(0.968)
-    assert GoalCurriculum(0.8, 0.1).choose(goals, desired, 1, 2, rng)[0] == 2
-
-
-def test_cher_picks_its_batch_from_more_candidates_each_once(batches, rng):
-    source = batches(
-        CuratedBatches,
-        FixedGoals(5.0),
-        curriculum=GoalCurriculum(1.0, 1e-4),
-        candidates=10,
-    )
-    candidates = source.draw(rng)
-    assert len(candidates.steps) == 10
-    batch = source.relabelled(candidates, 0, rng)
-    assert batch.goals.shape == (4, 2)
-    new = (batch.goals == 5.0).all(1)
-    assert torch.equal(new, batch.relabelled == 1.0)
-    rows = {tuple(row) for row in np.hstack((candidates.observations, candidates.actions))}
-    picked = torch.hstack((batch.observations, batch.actions)).tolist()
-    assert all(tuple(np.float32(row)) in rows for row in picked)
-
-
-# mep -----------------------------------------------------------------------------------------
-
-
-def test_rare_paths_weigh_by_their_rank(rng):
-    paths = rng.normal(size=(200, 4, 2))
-    paths[8] = paths[9]
-    weights = rarity_weights(paths, np.random.default_rng(1))
-    # 199 different paths, ranked 0 to 198 by how unlikely they are; twins share a rank.
-    flat = paths.reshape(200, 8)
-    density = GaussianMixture(flat, 3, np.random.default_rng(1)).log_density(flat)
-    assert np.array_equal(np.argsort(weights)[-5:], np.argsort(-density)[-5:])
-    assert weights[8] == weights[9]
-    ranks = 198 * weights / weights.max()
-    assert np.unique(ranks) == pytest.approx(np.arange(199))
-    assert weights.sum() == pytest.approx(1.0)
-
-
-def test_paths_that_are_all_alike_weigh_the_same(rng):
-    assert rarity_weights(np.ones((4, 5, 2)), rng) == pytest.approx([0.25] * 4)
-
-
-def test_a_mixture_of_one_is_the_gaussian_of_the_values(rng):
-    values = np.array([[-1.0], [1.0], [3.0]])
-    mixture = GaussianMixture(values, 1, rng)
-    # Mean 1, variance 8/3: log density at 1 is -0.5 ln(2 pi 8/3); at 3 it is 4 / (2 * 8/3) less.
-    top = -0.5 * np.log(2 * np.pi * 8 / 3)
-    assert mixture.log_density(np.array([[1.0], [3.0]])) == pytest.approx([top, top - 0.75])
-
-
-def test_a_mixture_finds_two_clusters_and_their_shares(rng):
-    values = np.concatenate((rng.normal(-5, 0.5, (300, 2)), rng.normal(5, 0.5, (100, 2))))
-    density = GaussianMixture(values, 2, rng).log_density(np.array([[-5.0, -5], [5, 5], [0, 0]]))
-    # At its centre a cluster has density share / (2 pi 0.25).
-    expected = np.log(np.array([0.75, 0.25]) / (2 * np.pi * 0.25))
-    assert density[:2] == pytest.approx(expected, abs=0.2)
-    assert density[2] < density[1] - 20
-
-
-def stay(replay, x):
-    """Store an episode that stays at x."""
-    path = np.stack((np.full(5, x), np.zeros(5), np.zeros(5)), 1)
-    replay.add(Episode(path, np.zeros((4, 2), np.float32), np.zeros(2)))
-
-
-def test_mep_draws_episodes_by_their_weights(batches, counted_replay, rng):
-    source = batches(RareEpisodeBatches, seed=0)
-    for x in (0.0, 1.0, 2.0):
-        stay(counted_replay, x)
-    source.size = 3000
-    slots = source.draw(rng).slots
-    paths = counted_replay.achieved_paths(source.interface)
-    expected = rarity_weights(paths, np.random.default_rng([0, 5, 6]))
-    assert np.bincount(slots, minlength=6) / 3000 == pytest.approx(expected, abs=0.04)
-    assert len(set(expected)) > 1
-
-
-def test_a_short_episode_stays_at_its_end_in_paths(counted_replay, interface):
-    paths = counted_replay.achieved_paths(interface)
-    assert paths.shape == (3, 5, 2)
-    assert paths[2, :, 0].tolist() == [200, 201, 202, 202, 202]
-
-
-def test_episodes_are_weighed_anew_when_one_was_stored(batches, counted_replay, rng):
-    source = batches(RareEpisodeBatches, seed=0)
-    source.draw(rng)
-    stay(counted_replay, 500.0)
-    source.size = 3000
-    slots = source.draw(rng).slots
-    paths = counted_replay.achieved_paths(source.interface)
-    expected = rarity_weights(paths, np.random.default_rng([0, 5, 4]))
-    assert np.bincount(slots, minlength=4) / 3000 == pytest.approx(expected, abs=0.04)
-
-
 # all -----------------------------------------------------------------------------------------
 
 
@@ -451,7 +310,8 @@ def test_what_a_system_is_made_of(tiny, name, goals, extra):
     for key, value in rest.items():
         assert key in extra or getattr(config.agent, key) == value
     assert config.relabel.probability == (1.0 if name == 'gcsl' else 0.8)
-    assert config.relabel.candidates == (128 if name == 'cher' else 0)
+    assert config.relabel.candidates == (2 if name == 'cher' else 1)
+    assert config.relabel.elsewhere == 0.0
     assert config.relabel.goal_noise == (0.01 if name == 'goal_noise' else 0.0)
 
 
@@ -460,14 +320,12 @@ def test_every_system_is_in_the_table_above():
     assert {row[0] for row in marks.args[1]} == set(ALGORITHMS) - {'plangan'}
 
 
-@pytest.mark.parametrize('preset', ['paper', 'fast'])
+@pytest.mark.parametrize('preset', ['paper', 'fast', 'rooms'])
 @pytest.mark.parametrize('task', ['point2d_large', 'reacher'])
 @pytest.mark.parametrize('name', [name for name in ALGORITHMS if name != 'plangan'])
 def test_every_system_updates_on_tasks_with_and_without_the_goal_in_the_observation(
     name, task, preset
 ):
-    from mher_ros.learning.config import make_config
-
     small = {'agent.hidden': (16,), 'model.hidden': (16,), 'schedule.episode_steps': 20}
     config = make_config(task, name, preset, 0, small)
     env = make(task, config.task)
@@ -478,6 +336,11 @@ def test_every_system_updates_on_tasks_with_and_without_the_goal_in_the_observat
         path = [start['observation']] + [env.step(a)[0]['observation'] for a in actions]
         agent.store(Episode(np.array(path), actions, start['desired_goal']))
     agent.warm_up_model()
+    before = [p.clone() for p in agent.networks.actor.parameters()]
     for _ in range(3):
         agent.update()
-    assert all(np.isfinite(value) for value in agent.take_losses().values())
+    after = agent.networks.actor.parameters()
+    assert not any(torch.equal(*pair) for pair in zip(before, after, strict=True))
+    losses = agent.take_losses()
+    assert set(losses) == set(agent.loss_names)
+    assert all(np.isfinite(value) for value in losses.values())

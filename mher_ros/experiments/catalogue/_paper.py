@@ -15,9 +15,10 @@ BOX_NOTE = (
 )
 
 PLAN_NOTE = (
-    "PlanGAN imagines 8 x 4 x 15 steps for an action, not the paper's 20 x 50 x 50, with smaller "
-    'networks, and is evaluated on 20 goals instead of 100; it plans with a slow mean of its '
-    'generators, which its authors do not.'
+    "PlanGAN imagines 8 x 4 x 15 steps for an action, not the paper's 20 x 50 x 50, by its "
+    'generators alone, and takes the weighted mean of the first actions, not the best; it has two '
+    'small GANs, not three large ones, at ten times the learning rate, and plans with a slow mean '
+    'of them, which its authors do not. It is evaluated on 20 goals instead of 100.'
 )
 
 

@@ -23,7 +23,8 @@ EXPERIMENT = Experiment(
         _rooms('5 updates an episode', schedule__updates_per_episode=5),
         _rooms('no supervised loss', 'no_sl'),
         _rooms('future goals (her)', 'her'),
-        _rooms('no hindsight (ddpg)', 'ddpg'),
+        _rooms('goals from elsewhere alone', 'ddpg', relabel__elsewhere=1.0),
+        _rooms('original goals alone (ddpg)', 'ddpg'),
         _rooms(
             'her with many updates',
             'her',

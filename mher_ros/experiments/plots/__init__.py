@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ['draw', 'explanation']
 
-CURVES = 'curves'
-
 
 def draw(name: str, experiment: Experiment, results: Mapping[Job, Result]) -> Figure:
     """Return the picture called ``name`` (a file here)."""

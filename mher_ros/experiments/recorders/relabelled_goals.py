@@ -48,8 +48,8 @@ class RelabelledGoals(Recorder):
         """Return the rows that are learnt from: all, or as large a share as a curriculum picks."""
         settings = self.config.relabel
         count = len(goals)
-        if not settings.candidates:
+        if settings.candidates == 1:
             return np.arange(count)
-        share = min(1.0, self.config.agent.batch / settings.candidates)
         curriculum = GoalCurriculum(settings.closeness, settings.closeness_growth)
-        return curriculum.choose(goals, desired, max(1, round(share * count)), updates, rng)
+        picked = max(1, count // settings.candidates)
+        return curriculum.choose(goals, desired, picked, updates, rng)

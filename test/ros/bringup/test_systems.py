@@ -9,7 +9,7 @@ import sys
 
 import mher_ros
 from mher_ros import share
-from mher_ros.learning.config import PRESETS
+from mher_ros.learning.presets import PRESETS
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import OptionError
 from mher_ros.ros.bringup.processes import run_system
