@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['Estimate', 'interquartile_mean', 'median_over_seeds', 'mean_over_tasks']
+__all__ = ['Estimate', 'interquartile_mean', 'median_over_seeds', 'middle_mean_over_tasks']
 
 DRAWS = 10_000
 CONFIDENCE = 0.95
@@ -45,7 +45,7 @@ def median_over_seeds(figures: Sequence[float]) -> Estimate:
     return _estimate(float(np.median(runs)), np.median(drawn, axis=1))
 
 
-def mean_over_tasks(figures: Sequence[Sequence[float]]) -> Estimate:
+def middle_mean_over_tasks(figures: Sequence[Sequence[float]]) -> Estimate:
     """Return the interquartile mean of figures of each task's seeds; a draw keeps every task."""
     rng = np.random.default_rng(SEED)
     tasks = [np.asarray(runs, float) for runs in figures]

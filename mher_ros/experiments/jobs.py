@@ -19,7 +19,6 @@ from mher_ros.experiments.experiment import Variant
 from mher_ros.experiments.recorders import make_recorder
 from mher_ros.files import write_atomically
 from mher_ros.learning.config import make_config, TrainConfig
-from mher_ros.learning.progress import Row
 
 __all__ = [
     'attempt',
@@ -33,13 +32,11 @@ __all__ = [
     'News',
     'Result',
     'RETRIES',
-    'Rows',
     'Runner',
     'Started',
     'Telling',
 ]
 
-Rows = list[Row]
 Result = dict[str, Any]
 """Of a run: ``config``, ``rows`` (one an evaluation), ``record``, ``seconds``, ``code``."""
 

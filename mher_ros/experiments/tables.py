@@ -7,7 +7,7 @@ import dataclasses
 import math
 from typing import Any
 
-from mher_ros.experiments.bootstrap import Estimate, mean_over_tasks, median_over_seeds
+from mher_ros.experiments.bootstrap import Estimate, median_over_seeds, middle_mean_over_tasks
 from mher_ros.experiments.experiment import Experiment
 from mher_ros.experiments.jobs import Job, Result
 from mher_ros.experiments.measures import (
@@ -135,7 +135,7 @@ def figures_of(experiment: Experiment, results: Mapping[Job, Result]) -> Figures
         for task, systems in runs.items()
     }
     overall = {
-        system: mean_over_tasks(
+        system: middle_mean_over_tasks(
             [[mean_success(run['rows']) for run in runs[task][system]] for task in runs]
         )
         for system in dict.fromkeys(variant.name for variant in experiment.variants)

@@ -1,6 +1,10 @@
 import math
 
-from mher_ros.experiments.bootstrap import interquartile_mean, mean_over_tasks, median_over_seeds
+from mher_ros.experiments.bootstrap import (
+    interquartile_mean,
+    median_over_seeds,
+    middle_mean_over_tasks,
+)
 import numpy as np
 import pytest
 
@@ -42,14 +46,14 @@ def test_a_single_seed_has_no_width():
 def test_every_task_keeps_its_share_in_every_draw():
     # Seeds that agree leave nothing to chance, however much tasks differ; without strata, draws
     # of the hard task alone would reach down to 0.
-    estimate = mean_over_tasks([[0.0, 0.0], [1.0, 1.0]])
+    estimate = middle_mean_over_tasks([[0.0, 0.0], [1.0, 1.0]])
     assert (estimate.value, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
 
 
 def test_the_interval_over_tasks_is_that_of_the_normal_law_for_many_seeds():
     rng = np.random.default_rng(0)
     tasks = [rng.uniform(size=400) for _ in range(2)]
-    estimate = mean_over_tasks([list(runs) for runs in tasks])
+    estimate = middle_mean_over_tasks([list(runs) for runs in tasks])
     # A trimmed mean has the variance of the deviations cut at the quartiles, over n (1/2)^2: of
     # uniform figures 2 * 1/4 * (1/4)^2 + (1/2)^3 / 12 = 1/24, so 1 / 6n.
     spread = math.sqrt(1.0 / (6 * 800))
