@@ -9,6 +9,7 @@ import sys
 from cli_runs import figures, TINY, TINY_TRAINING
 from mher_ros.cli import main
 from mher_ros.learning.run import CONFIG, POLICY
+from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.tasks import TASKS
 import pytest
 
@@ -19,11 +20,11 @@ import pytest
         (['fetch'], "unknown task 'fetch'; the tasks are " + ', '.join(TASKS)),
         (
             ['point2d_large', '--algorithm', 'sac'],
-            "unknown algorithm 'sac'; there are mher, her, ddpg",
+            "unknown algorithm 'sac'; there are " + ', '.join(ALGORITHMS),
         ),
         (
             ['point2d_large', '--preset', 'slow'],
-            "unknown preset 'slow'; there are paper, paper_2021, fast, precise",
+            "unknown preset 'slow'; there are paper, paper_2021, fast, precise, rooms",
         ),
         (['point2d_large', '--set', 'agent.batch'], "--set takes key=value, got 'agent.batch'"),
         (['point2d_large', '--set', '=3'], "--set takes key=value, got '=3'"),
@@ -37,7 +38,7 @@ import pytest
         ),
         (
             ['point2d_large', '--set', 'relabel.goals=past'],
-            "relabel.goals takes one of none, future, virtual, mixed; got 'past'",
+            "relabel.goals takes one of none, future, virtual, mixed, random; got 'past'",
         ),
         (['point2d_large', '--set', 'task.box=nan'], 'task.box takes a finite number, got nan'),
         (
