@@ -115,7 +115,11 @@ def test_ctrl_c_leaves_what_is_done_and_a_terminal_shows_the_grid(tmp_path):
     script.write_text(ENDLESS)
     terminal, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, script, tmp_path / 'out'], stderr=theirs, start_new_session=True
+        [sys.executable, script, tmp_path / 'out'],
+        stderr=theirs,
+        start_new_session=True,
+        # Whoever was started in the background of a script ignores Ctrl-C, and so would this.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as experiment:
         os.close(theirs)
         shown = b''

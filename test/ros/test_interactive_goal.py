@@ -258,7 +258,9 @@ def rviz(node, world):
 
 def test_rviz_is_given_one_marker_that_moves_along_each_axis_and_freely(rviz):
     (marker,) = rviz.reply.markers
-    assert rviz.requests == 1
+    # An answer is lost now and then while the two still find out about each other's ends; RViz
+    # then asks once more.
+    assert rviz.requests <= 2
     assert marker.header.frame_id == 'base'
     assert (marker.header.stamp.sec, marker.header.stamp.nanosec) == (0, 0)  # frame-locked
     assert point(marker.pose.position) == START
@@ -441,12 +443,13 @@ def test_updates_that_come_before_the_answer_are_pruned_and_later_ones_applied(n
 def test_after_a_lost_update_rviz_asks_again_and_is_told_where_the_marker_is(rviz, node):
     node.tell('show 0.5 0.125 0.25')
     rviz.until_at(0.5, 0.125, 0.25)
+    asked = rviz.requests
     rviz.lose = 1
     node.tell('show 0.5 0.125 0.375')
     rviz.until(lambda: not rviz.lose, 'one is lost')
     node.tell('show 0.5 0.125 0.5')
     rviz.until(lambda: rviz.gaps == 1 and rviz.state == RUNNING, 'it recovers')
-    assert rviz.requests == 2
+    assert rviz.requests == asked + 1
     rviz.until_at(0.5, 0.125, 0.5)
     drag(rviz, (0.25, 0.125, 0.5))
     node.wait_for('goal from the goal marker')

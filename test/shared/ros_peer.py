@@ -7,16 +7,22 @@ from ros_process import PATIENCE
 
 
 class Listener:
-    """Messages of a topic as they come, with the time of receipt."""
+    """
+    Messages of a topic as they come.
+
+    ``times`` are those of receipt, by this process' clock; ``sent``, those at which the sender
+    handed them to the middleware, by the wall clock [s].
+    """
 
     def __init__(self):
-        self.messages, self.times = [], []
+        self.messages, self.times, self.sent = [], [], []
         self._news = threading.Condition()
 
-    def __call__(self, message):
+    def __call__(self, message, info):
         with self._news:
             self.messages.append(message)
             self.times.append(time.monotonic())
+            self.sent.append(1e-9 * info['source_timestamp'])
             self._news.notify_all()
 
     def wait_for(self, accept=lambda message: True, patience=PATIENCE, after=None):
