@@ -119,6 +119,23 @@ def test_virtual_goals_lie_on_the_rollout_from_the_next_state(counted_replay, in
     assert np.array_equal(goals[:, 1], batch.next_observations[:, 1])
 
 
+def test_a_rollout_starts_from_a_state_that_reads_as_under_its_goal(
+    counted_replay, interface, rng
+):
+    repeating = dataclasses.replace(interface, goal_index=(1, 2))
+    batch = head_for(counted_replay.sample(50, rng), FixedGoals(7.0), 1.0, rng)
+    seen = []
+
+    def policy(observations, goals):
+        seen.append(observations.clone())
+        return torch.zeros(len(goals), 2)
+
+    VirtualGoals(Imagination(KnownDynamics(), policy, repeating), repeating, steps=1).propose(
+        batch, rng
+    )
+    assert (seen[0][:, 1:] == 7.0).all()
+
+
 def test_noise_in_the_rollout_keeps_actions_in_range(counted_replay, interface, rng):
     batch = counted_replay.sample(500, rng)
     policy = lambda o, g: torch.ones(len(o), 2)  # noqa: E731
