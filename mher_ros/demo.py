@@ -8,12 +8,12 @@ from pathlib import Path
 import shutil
 from typing import Any
 
-from mher_ros.experiments.deployed_arm import reach_goals, trained_workspace, Trial
 from mher_ros.learning.run import POLICY, PROGRESS
 from mher_ros.options import OptionError
 from mher_ros.policy import load
 from mher_ros.policy.run import OnnxPolicy
 from mher_ros.ros.bringup.processes import run_system
+from mher_ros.ros.deployed_arm import reach_goals, trained_workspace, Trial
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.tasks import task_class
 from mher_ros.tasks.rendering import RenderingError, SceneRenderer

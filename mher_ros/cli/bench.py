@@ -3,99 +3,135 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+import importlib
 import json
-from typing import Any
+from pathlib import Path
+import subprocess
+import sys
+from typing import Any, NamedTuple
 
 from mher_ros.cli.argument_types import positive, seed
+from mher_ros.cli.exit_codes import FAILED
 
 SUMMARY = 'measure, against a rival in the same run where there is one'
 
-Measured = tuple[dict[str, Any], list[str]]
-"""Figures, and the same as lines for people."""
+ALL = 'all of these, one after the other, into a page'
+PAGE, FOLDER = Path('docs') / 'benchmarks.md', Path('docs') / 'benchmarks'
+KEPT = Path('runs') / 'bench'
+
+
+class Benchmark(NamedTuple):
+    """A module of ``mher_ros.bench`` with a function ``measure`` of these arguments."""
+
+    summary: str
+    arguments: Mapping[str, dict[str, Any]]
+
+
+SEED = {'type': seed, 'default': 0, 'help': 'of training, and of goals (default 0)'}
+POLICY = {
+    'metavar': 'FILE',
+    'help': 'policy file (default: one is trained, once, below runs/deploy)',
+}
+BENCHMARKS = {
+    'step': Benchmark(
+        'steps of fetch_reach against those of the shipped one; 100 goals against a plain loop', {}
+    ),
+    'bridge': Benchmark(
+        'steps of fetch_reach behind ROS topics against those in one process',
+        {
+            'steps': {
+                'type': positive,
+                'default': 10_000,
+                'metavar': 'N',
+                'help': 'steps of each (default 10000)',
+            }
+        },
+    ),
+    'latency': Benchmark(
+        'from a joint state to its command, against a node that only answers',
+        {
+            'seconds': {'type': positive, 'default': 30, 'metavar': 'N', 'help': 'default 30'},
+            'seed': SEED,
+            'policy': POLICY,
+        },
+    ),
+    'deploy': Benchmark(
+        'a policy on a simulated arm: goals reached, error, time',
+        {
+            'robot': {
+                'default': 'fetch',
+                'help': 'a name in config/robots, or a YAML file (default fetch)',
+            },
+            'goals': {'type': positive, 'default': 100, 'metavar': 'N', 'help': 'default 100'},
+            'output': {
+                'default': 'robot',
+                'help': "what the arm is told (default: what the robot's file says)",
+            },
+            'seed': SEED,
+            'policy': POLICY,
+        },
+    ),
+}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parsers = parser.add_subparsers(required=True, metavar='WHAT', dest='what')
-    for name, (text, _) in BENCHMARKS.items():
-        one = parsers.add_parser(name, help=text, description=text)
+    for name, benchmark in BENCHMARKS.items():
+        one = parsers.add_parser(name, help=benchmark.summary, description=benchmark.summary)
+        for argument, choices in benchmark.arguments.items():
+            one.add_argument(f'--{argument}', **choices)
         one.add_argument('--json', action='store_true', help='print one JSON object')
-        if name == 'bridge':
-            one.add_argument(
-                '--steps',
-                type=positive,
-                default=10_000,
-                metavar='N',
-                help='steps of each (default 10000)',
-            )
-        if name == 'deploy':
-            _declare_deploy(one)
-        if name == 'latency':
-            one.add_argument(
-                '--seconds', type=positive, default=30, metavar='N', help='default 30'
-            )
-        if name in ('deploy', 'latency'):
-            one.add_argument(
-                '--seed', type=seed, default=0, help='of training, and of goals (default 0)'
-            )
-            one.add_argument(
-                '--policy',
-                metavar='FILE',
-                help='policy file (default: one is trained, once, below runs/deploy)',
-            )
-
-
-def run(chosen: argparse.Namespace) -> None:
-    _, measure = BENCHMARKS[chosen.what]
-    result, lines = measure(chosen)
-    print(json.dumps(result) if chosen.json else '\n'.join(lines))
-
-
-def _declare_deploy(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--robot',
-        default='fetch',
-        help='a name in config/robots, or a YAML file (default fetch)',
+        one.add_argument(
+            '--out',
+            type=Path,
+            default=KEPT,
+            metavar='DIR',
+            help=f'where {name}.json and its picture are written (default {KEPT})',
+        )
+    together = parsers.add_parser('all', help=ALL, description=ALL)
+    together.add_argument(
+        '--page', type=Path, default=PAGE, metavar='FILE', help=f'default {PAGE}'
     )
-    parser.add_argument('--goals', type=positive, default=100, metavar='N', help='default 100')
-    parser.add_argument(
-        '--output',
-        default='robot',
-        help="what the arm is told (default: what the robot's file says)",
+    together.add_argument(
+        '--out', type=Path, default=FOLDER, metavar='DIR', help=f'default {FOLDER}'
+    )
+    together.add_argument(
+        '--missing', action='store_true', help='measure only what DIR does not hold yet'
     )
 
 
-def _step(chosen: argparse.Namespace) -> Measured:
-    from mher_ros.experiments.bench_step import bench_lines, bench_step
+def run(chosen: argparse.Namespace) -> int:
+    if chosen.what == 'all':
+        return _all(chosen.page, chosen.out, chosen.missing)
+    from mher_ros.bench import measured
 
-    result = bench_step()
-    return result, bench_lines(result)
-
-
-def _bridge(chosen: argparse.Namespace) -> Measured:
-    from mher_ros.experiments.bench_bridge import bench_bridge, bridge_lines
-
-    result = bench_bridge(chosen.steps)
-    return result, bridge_lines(result)
-
-
-def _deploy(chosen: argparse.Namespace) -> Measured:
-    from mher_ros.experiments.bench_deploy import bench_deploy, deploy_lines
-
-    result = bench_deploy(chosen.robot, chosen.goals, chosen.seed, chosen.policy, chosen.output)
-    return result, deploy_lines(result)
+    module = importlib.import_module(f'mher_ros.bench.{chosen.what}')
+    arguments = BENCHMARKS[chosen.what].arguments
+    found = module.measure(**{name: getattr(chosen, name) for name in arguments})
+    path = measured.write(chosen.what, found, chosen.out)
+    if chosen.json:
+        print(json.dumps(measured.to_dict(chosen.what, found)))
+    else:
+        print(f'{measured.text(found)}\n\n{path}')
+    return 0
 
 
-def _latency(chosen: argparse.Namespace) -> Measured:
-    from mher_ros.experiments.bench_latency import bench_latency, latency_lines
+def _all(page: Path, folder: Path, only_missing: bool) -> int:
+    from mher_ros.bench.document import write_document
 
-    result = bench_latency(chosen.seconds, chosen.seed, chosen.policy)
-    return result, latency_lines(result)
-
-
-BENCHMARKS = {
-    'step': ('steps of fetch_reach against those of the shipped one', _step),
-    'bridge': ('steps of fetch_reach behind ROS topics against those in one process', _bridge),
-    'latency': ('from a joint state to its command, against a node that only answers', _latency),
-    'deploy': ('a policy on a simulated arm: goals reached, error, time', _deploy),
-}
-"""Name to (what is measured, function that measures it)."""
+    failed = []
+    summaries = {name: benchmark.summary for name, benchmark in BENCHMARKS.items()}
+    for number, name in enumerate(BENCHMARKS, 1):
+        if only_missing and (folder / f'{name}.json').exists():
+            continue
+        print(f'=== {name} ({number} of {len(BENCHMARKS)})', flush=True)
+        # A process each: none finds the threads, caches and core that another has left.
+        command = [sys.executable, '-m', 'mher_ros', 'bench', name, '--out', str(folder)]
+        if subprocess.run(command).returncode:
+            failed.append(name)
+        write_document(page, folder, summaries)
+    print(f'page: {page}')
+    if failed:
+        print(f'mher: failed: {", ".join(failed)}', file=sys.stderr)
+    return FAILED if failed else 0

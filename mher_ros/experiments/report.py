@@ -15,7 +15,8 @@ from mher_ros.experiments.jobs import Failure, Job, Result
 from mher_ros.experiments.machine import machine_facts
 from mher_ros.experiments.plots import draw, explanation
 from mher_ros.experiments.plots.style import png, svg
-from mher_ros.experiments.tables import figures_of, markdown, seed_tables, Table, tables_of
+from mher_ros.experiments.table import markdown, Table
+from mher_ros.experiments.tables import figures_of, seed_tables, tables_of
 from mher_ros.files import write_atomically
 
 __all__ = ['Outcome', 'summary', 'table_text', 'write_report']

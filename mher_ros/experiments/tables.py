@@ -17,9 +17,10 @@ from mher_ros.experiments.measures import (
     MEASURES,
     rank_correlation,
 )
+from mher_ros.experiments.table import Table
 import numpy as np
 
-__all__ = ['figures_of', 'Figures', 'markdown', 'seed_tables', 'Table', 'tables_of']
+__all__ = ['figures_of', 'Figures', 'seed_tables', 'tables_of']
 
 REACHED = 0.9
 Columns = dict[str, tuple[str, Callable[[Result], float], str]]
@@ -73,16 +74,6 @@ OVERALL_EXPLAINED = (
     'Interquartile mean of mean success over tasks and seeds, with a stratified bootstrapped 95 % '
     'interval (Agarwal et al. 2021).'
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """Text in cells."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    explained: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,14 +158,6 @@ def tables_of(experiment: Experiment, figures: Figures) -> list[Table]:
 def seed_tables(experiment: Experiment, results: Mapping[Job, Result]) -> list[Table]:
     """Return a table for each of the experiment's measures: seed by seed, median and mean."""
     return [_seed_table(experiment, name, results) for name in experiment.measures]
-
-
-def markdown(table: Table) -> str:
-    """Return the table as Markdown, without title and explanation."""
-    rule = '|---' * len(table.header) + '|'
-    lines = (f'| {" | ".join(cells)} |' for cells in (table.header, *table.rows))
-    first, *others = lines
-    return '\n'.join((first, rule, *others))
 
 
 def _seed_table(experiment: Experiment, name: str, results: Mapping[Job, Result]) -> Table:

@@ -7,7 +7,8 @@ from mher_ros.experiments.measures import (
     rank_correlation,
     steps_to,
 )
-from mher_ros.experiments.tables import figures_of, markdown, seed_tables, tables_of
+from mher_ros.experiments.table import markdown
+from mher_ros.experiments.tables import figures_of, seed_tables, tables_of
 import pytest
 from tiny_experiment import tiny_experiment, tiny_variant
 

@@ -7,11 +7,14 @@ import sys
 import time
 from typing import Any
 
+from mher_ros.bench.bars import ratio_bars
+from mher_ros.bench.measured import Measured
+from mher_ros.experiments.table import Table
 from mher_ros.ros.simulated_arm import simulated_arm
 from mher_ros.tasks import make
 import numpy as np
 
-__all__ = ['bench_bridge', 'bridge_lines', 'resident_memory']
+__all__ = ['measure', 'resident_memory']
 
 TASK = 'fetch_reach'
 ROUND = 200
@@ -20,7 +23,7 @@ TELL = 10
 """Rounds between two words on how far it is."""
 
 
-def bench_bridge(steps: int) -> dict[str, Any]:
+def measure(steps: int) -> Measured:
     """
     Step the arm over topics in lockstep, and the task in this process, taking turns.
 
@@ -49,7 +52,7 @@ def bench_bridge(steps: int) -> dict[str, Any]:
     tenth = rounds // 10
     early, late = slice(tenth, 2 * tenth), slice(rounds - tenth, rounds)
     relative = bridged / direct
-    return {
+    figures: dict[str, Any] = {
         'ratio': float(np.median(direct) / np.median(bridged)),
         'steps': rounds * ROUND,
         'steps_per_second': float(1.0 / np.median(bridged)),
@@ -63,20 +66,16 @@ def bench_bridge(steps: int) -> dict[str, Any]:
         },
         'memory_mb': dict(zip(('env', 'sim_node'), memory[-1].tolist(), strict=True)),
     }
-
-
-def bridge_lines(result: dict[str, Any]) -> list[str]:
-    """Return the figures of ``bench_bridge`` as lines for people."""
-    growth, memory = result['memory_growth_mb'], result['memory_mb']
-    return [
-        f'{TASK} over topics, steps/s           {result["steps_per_second"]:.0f}',
-        f'the same in this process              {result["steps_per_second_in_process"]:.0f}',
-        f'ratio                                 {result["ratio"]:.2f}',
-        f'over {result["steps"]} steps, from their second tenth to their last:',
-        f'  a step over topics takes            {result["step_time_growth"]:.2f} x the time',
-        f'  memory of env and sim_node grows by {growth["env"]:.1f} and '
-        f'{growth["sim_node"]:.1f} MB, of {memory["env"]:.0f} and {memory["sim_node"]:.0f}',
-    ]
+    table = Table(
+        f'{TASK}, steps in lockstep',
+        ('', 'steps/s, this machine', 'ratio'),
+        (
+            ('over topics', f'{figures["steps_per_second"]:.0f}', f'{figures["ratio"]:.2f}'),
+            ('in one process', f'{figures["steps_per_second_in_process"]:.0f}', '1.00'),
+        ),
+    )
+    samples = {'seconds_over_topics': bridged.tolist(), 'seconds_in_process': direct.tolist()}
+    return Measured(figures, (table,), samples, ratio_bars((table,)))
 
 
 def resident_memory(process: int | str) -> float:

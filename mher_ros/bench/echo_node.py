@@ -1,7 +1,7 @@
 """
 A node that does nothing with a joint state but to answer it: what any node must take.
 
-``python -m mher_ros.experiments.echo_node twist`` answers with twists, ``joint_trajectory`` with
+``python -m mher_ros.bench.echo_node twist`` answers with twists, ``joint_trajectory`` with
 trajectories of one point.
 """
 

@@ -6,23 +6,32 @@ from pathlib import Path
 import sys
 from typing import Any
 
+from mher_ros.bench.measured import Measured
 from mher_ros.control.robot import load_robot
-from mher_ros.experiments.deployed_arm import reach_goals, trained_workspace
+from mher_ros.experiments.table import Table
 from mher_ros.learning.progress import Progress, Row, row_text
 from mher_ros.learning.run import CONFIG, plan_run, POLICY, start_training
 from mher_ros.policy.run import load
+from mher_ros.ros.deployed_arm import reach_goals, trained_workspace
 from mher_ros.tasks import task_class
 import numpy as np
 
-__all__ = ['bench_deploy', 'deploy_lines', 'deployed_policy']
+__all__ = ['deployed_policy', 'measure']
 
+HEADER = (
+    'robot',
+    'goals reached',
+    'error: median, 95 % below',
+    'motion at the goal: median, 95 % below',
+    'median time',
+)
 POLICIES = Path('runs') / 'deploy'
 """Where policies are kept that were trained for this."""
 
 
-def bench_deploy(
+def measure(
     robot: str, goals: int, seed: int, policy: str | None = None, output: str = 'robot'
-) -> dict[str, Any]:
+) -> Measured:
     """
     Send a simulated arm to random goals of the workspace that its policy was trained in.
 
@@ -39,7 +48,7 @@ def bench_deploy(
     errors = np.array([trial.error for trial in trials])
     motions = np.array([trial.motion for trial in trials])
     seconds = np.array([trial.seconds for trial in trials if np.isfinite(trial.seconds)])
-    return {
+    figures: dict[str, Any] = {
         'robot': robot,
         'policy': str(path),
         'goals': goals,
@@ -52,22 +61,20 @@ def bench_deploy(
         'worst_motion_at_goal_mm': float(1000.0 * motions.max()),
         'median_seconds': float(np.median(seconds)) if seconds.size else None,
     }
-
-
-def deploy_lines(result: dict[str, Any]) -> list[str]:
-    """Return the figures of ``bench_deploy`` as lines for people."""
-    seconds = result['median_seconds']
-    return [
-        f'{result["robot"]} with {result["policy"]}',
-        f'goals reached within {result["threshold_mm"]:.0f} mm  {result["reached"]} of '
-        f'{result["goals"]}',
-        f'error at the goal            median {result["median_error_mm"]:.1f} mm, '
-        f'95 % below {result["p95_error_mm"]:.1f} mm',
-        f'motion at the goal           median {result["motion_at_goal_mm"]:.2f} mm, '
-        f'95 % below {result["p95_motion_at_goal_mm"]:.2f} mm (peak to peak, last second)',
-        f'time until it is there       median '
-        f'{"-" if seconds is None else format(seconds, ".2f")} s',
-    ]
+    row = (
+        robot,
+        f'{figures["reached"]} of {goals}',
+        f'{figures["median_error_mm"]:.1f} mm, {figures["p95_error_mm"]:.1f} mm',
+        f'{figures["motion_at_goal_mm"]:.2f} mm, {figures["p95_motion_at_goal_mm"]:.2f} mm',
+        f'{np.median(seconds):.2f} s' if seconds.size else 'never',
+    )
+    table = Table('', HEADER, (row,), f'Policy: {path}. Near enough: {1000.0 * threshold:.0f} mm.')
+    samples = {
+        'error_mm': (1000.0 * errors).tolist(),
+        'motion_mm': (1000.0 * motions).tolist(),
+        'seconds': [trial.seconds if np.isfinite(trial.seconds) else None for trial in trials],
+    }
+    return Measured(figures, (table,), samples)
 
 
 def deployed_policy(robot: str, seed: int) -> Path:

@@ -10,9 +10,12 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
+from mher_ros.bench.bars import ratio_bars
+from mher_ros.bench.bridge import resident_memory
+from mher_ros.bench.deploy import deployed_policy
+from mher_ros.bench.measured import Measured
 from mher_ros.errors import ArmError
-from mher_ros.experiments.bench_bridge import resident_memory
-from mher_ros.experiments.bench_deploy import deployed_policy
+from mher_ros.experiments.table import Table
 from mher_ros.ros.goal_client import GoalClient
 from mher_ros.ros.inbox import LATCHED, SPEAKING
 from mher_ros.ros.node_process import node_process
@@ -25,7 +28,7 @@ from rclpy.context import Context
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-__all__ = ['bench_latency', 'latency_lines']
+__all__ = ['measure']
 
 ROBOT, TASK = 'fetch', 'fetch_reach'
 RATE = 100.0
@@ -37,7 +40,7 @@ WARM_UP = 3
 """Seconds at the start that do not count."""
 
 
-def bench_latency(seconds: int, seed: int, policy: str | None = None) -> dict[str, Any]:
+def measure(seconds: int, seed: int, policy: str | None = None) -> Measured:
     """
     Publish the joint states of an arm that stays where it is, and ask nodes how fast they answer.
 
@@ -64,7 +67,7 @@ def bench_latency(seconds: int, seed: int, policy: str | None = None) -> dict[st
             }
             for name, parameters, module in (
                 ('policy_node', deployed, 'mher_ros.ros'),
-                (output, {}, 'mher_ros.experiments.echo_node'),
+                (output, {}, 'mher_ros.bench.echo_node'),
             ):
                 kind = 'policy' if name == 'policy_node' else 'echo'
                 namespace = f'/{kind}_{output}'
@@ -74,28 +77,21 @@ def bench_latency(seconds: int, seed: int, policy: str | None = None) -> dict[st
                 subjects.append(_Subject(context, namespace, process.pid, plant))
                 at_the_end.callback(subjects[-1].client.close)
         _run(subjects, seconds, plant)
-    return _figures(subjects, seconds)
-
-
-def latency_lines(result: dict[str, Any]) -> list[str]:
-    """Return the figures of ``bench_latency`` as lines for people."""
-    lines = [f'from a joint state to its command, {RATE:.0f} a second, median [us]:']
-    for output in OUTPUTS:
-        one = result['outputs'][output]
-        lines.append(
-            f'  {output:<18} policy_node {one["policy_us"]:.0f}, echo {one["echo_us"]:.0f}, '
-            f'ratio {one["ratio"]:.2f}'
+    figures = _figures(subjects, seconds)
+    rows = tuple(
+        (
+            output,
+            f'{one["policy_us"]:.0f} us',
+            f'{one["echo_us"]:.0f} us',
+            f'{one["policy_missed"]} and {one["echo_missed"]} of {one["states"]}',
+            f'{one["ratio"]:.2f}',
         )
-    lines.append(f'over {result["seconds"]} s:')
-    for output in OUTPUTS:
-        one = result['outputs'][output]
-        lines.append(
-            f'  {output:<18} deadlines missed {one["policy_missed"]} (echo '
-            f'{one["echo_missed"]}) of {one["states"]}, without a goal for '
-            f'{one["silent_seconds"]} s, memory '
-            f'{one["memory_growth_mb"]:+.1f} MB'
-        )
-    return lines
+        for output, one in figures['outputs'].items()
+    )
+    header = ('output', 'policy_node', 'echo', 'deadlines missed', 'ratio')
+    table = Table(f'{RATE:.0f} joint states a second, median', header, rows)
+    samples = {subject.name: subject.medians for subject in subjects}
+    return Measured(figures, (table,), samples, ratio_bars((table,)))
 
 
 class _Subject:

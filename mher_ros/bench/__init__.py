@@ -1,0 +1,1 @@
+"""Speed and cost, each against a rival in the same run."""
