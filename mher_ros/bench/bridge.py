@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 import sys
 import time
 from typing import Any
 
 from mher_ros.bench.bars import ratio_bars
 from mher_ros.bench.measured import Measured
+from mher_ros.bench.memory import resident_memory
 from mher_ros.experiments.table import Table
 from mher_ros.ros.simulated_arm import simulated_arm
 from mher_ros.tasks import make
 import numpy as np
 
-__all__ = ['measure', 'resident_memory']
+__all__ = ['measure']
 
 TASK = 'fetch_reach'
 ROUND = 200
@@ -76,11 +76,3 @@ def measure(steps: int) -> Measured:
     )
     samples = {'seconds_over_topics': bridged.tolist(), 'seconds_in_process': direct.tolist()}
     return Measured(figures, (table,), samples, ratio_bars((table,)))
-
-
-def resident_memory(process: int | str) -> float:
-    """Return the memory that a process holds [MB]."""
-    for line in Path(f'/proc/{process}/status').read_text().splitlines():
-        if line.startswith('VmRSS:'):
-            return int(line.split()[1]) / 1024.0
-    raise RuntimeError(f'/proc/{process}/status does not tell VmRSS')

@@ -11,9 +11,9 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from mher_ros.bench.bars import ratio_bars
-from mher_ros.bench.bridge import resident_memory
 from mher_ros.bench.deploy import deployed_policy
 from mher_ros.bench.measured import Measured
+from mher_ros.bench.memory import resident_memory
 from mher_ros.errors import ArmError
 from mher_ros.experiments.table import Table
 from mher_ros.ros.goal_client import GoalClient
