@@ -79,7 +79,8 @@ COMPILE := $(UV) pip compile --quiet --config-file requirements/uv.toml --custom
 pins: ## resolve requirements/*.in again (needs uv; UPGRADE=--upgrade for new versions)
 	$(COMPILE) $(UPGRADE) -o requirements/base.txt requirements/base.in
 	$(COMPILE) $(UPGRADE) -o requirements/ros.txt requirements/ros.in --generate-hashes -c requirements/base.txt
-	$(COMPILE) $(UPGRADE) -o requirements/dev.txt requirements/dev.in -c requirements/base.txt -c requirements/ros.txt
+	@# numpy is base.txt's alone: beside a sourced ROS it is that of the system.
+	$(COMPILE) $(UPGRADE) -o requirements/dev.txt requirements/dev.in --no-emit-package numpy -c requirements/base.txt -c requirements/ros.txt
 
 .PHONY: clean
 clean: ## remove .venv, builds and caches; keeps what runs have written

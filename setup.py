@@ -61,6 +61,8 @@ setup(
         'torch>=2.6',
     ],
     extras_require={
+        # The rival of `mher bench learning` and `mher bench update`.
+        'bench': ['stable-baselines3>=2.7,<3'],
         # `mher experiment --on ray`.
         'ray': ['ray>=2.50,<3'],
         # `colcon test` runs pytest only for packages whose test extra names it.
