@@ -37,6 +37,10 @@ BENCHMARKS = {
     'step': Benchmark(
         'steps of fetch_reach against those of the shipped one; 100 goals against a plain loop', {}
     ),
+    'update': Benchmark(
+        "one gradient update of mher and of her against one of stable-baselines3's DDPG+HER",
+        {'rounds': {'type': positive, 'default': 40, 'metavar': 'N', 'help': 'default 40'}},
+    ),
     'bridge': Benchmark(
         'steps of fetch_reach behind ROS topics against those in one process',
         {

@@ -1,0 +1,75 @@
+"""The benchmark of updates: its ratios, that its rivals are alike, and the command."""
+
+import json
+import subprocess
+import sys
+
+from mher_ros.bench.measured import BenchError
+from mher_ros.bench.update import (
+    BATCHES,
+    ddpg_her,
+    EPISODES,
+    filled_agent,
+    random_episode,
+    ratios,
+)
+from mher_ros.tasks import make
+import numpy as np
+import pytest
+import torch
+
+SB3 = 'SB3 DDPG+HER'
+
+
+def test_ratios_are_those_of_medians_to_sb3():
+    seconds = {
+        64: {'mher': [3.0, 4.0, 90.0], 'her': [1.0, 1.0, 1.0], SB3: [2.0, 2.0, 70.0]},
+        256: {'mher': [5.0], 'her': [8.0], SB3: [10.0]},
+    }
+    assert ratios(seconds) == {
+        'mher_ratio_vs_sb3_batch_64': 2.0,
+        'mher_ratio_vs_sb3_batch_256': 0.5,
+        'her_ratio_vs_sb3_batch_64': 0.5,
+        'her_ratio_vs_sb3_batch_256': 0.8,
+    }
+
+
+def test_without_stable_baselines3_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'stable_baselines3', None)
+    with pytest.raises(BenchError, match=r'mher_ros\[bench\]'):
+        ddpg_her(64)
+
+
+@pytest.mark.slow
+def test_rivals_have_networks_and_replays_of_the_same_size():
+    pytest.importorskip('stable_baselines3')
+    task = make('fetch_reach')
+    agent = filled_agent(task, 'mher', 64, [random_episode(task, i) for i in range(EPISODES)])
+    model = ddpg_her(64)
+    assert units(agent.networks.actor) == units(model.actor) == [256, 256, 256, 4]
+    assert units(agent.networks.critic) == units(model.critic) == [256, 256, 256, 1]
+    assert len(agent.replay) == model.replay_buffer.size() == 2000
+
+
+@pytest.mark.slow
+def test_the_command_tells_ratios_of_its_samples(tmp_path):
+    pytest.importorskip('stable_baselines3')
+    command = [sys.executable, '-m', 'mher_ros', 'bench', 'update', '--rounds', '1', '--json']
+    result = subprocess.run(
+        [*command, '--out', tmp_path], capture_output=True, text=True, timeout=300
+    )
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)
+    for batch in BATCHES:
+        samples = told['samples']['seconds_of_an_update'][f'batch_{batch}']
+        for name in ('mher', 'her'):
+            ratio = np.median(samples[name]) / np.median(samples[SB3])
+            assert told[f'{name}_ratio_vs_sb3_batch_{batch}'] == pytest.approx(ratio)
+        parts = told['samples']['seconds_in_parts_of_mher'][f'batch_{batch}']
+        assert min(min(values) for values in parts.values()) > 0.0
+    assert (tmp_path / 'update.png').exists()
+
+
+def units(network):
+    layers = [layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)]
+    return [layer.out_features for layer in layers]
