@@ -2,77 +2,136 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator, Mapping
+import contextlib
 import time
 from typing import Any
 
 from mher_ros.bench.bars import ratio_bars
+from mher_ros.bench.echo_arm import RoundTrip
 from mher_ros.bench.measured import Measured
 from mher_ros.bench.memory import resident_memory
+from mher_ros.bench.timing import tell
 from mher_ros.experiments.table import Table
+from mher_ros.ros.node_process import node_process
 from mher_ros.ros.simulated_arm import simulated_arm
 from mher_ros.tasks import make
 import numpy as np
+from numpy.typing import NDArray
+import rclpy
+from rclpy.context import Context
 
-__all__ = ['measure']
+__all__ = ['figures_of', 'measure']
 
 TASK = 'fetch_reach'
 ROUND = 200
-"""Steps that one of the two does before it is the other's turn."""
+"""Steps that one of the rivals does before it is the next one's turn."""
 TELL = 10
 """Rounds between two words on how far it is."""
+BRIDGED, DIRECT, BARE = 'over topics', 'in one process', 'bare round trip'
+EXPLAINED = (
+    'Over topics a step is a command to sim_node and its state back; a bare round trip is the '
+    'same two messages, sent and awaited in the same way, with nobody who reads, writes or '
+    'simulates anything. All of them on one core.'
+)
+
+Rounds = NDArray[np.float64]
 
 
 def measure(steps: int) -> Measured:
     """
-    Step the arm over topics in lockstep, and the task in this process, taking turns.
+    Step the arm over topics in lockstep, the task in this process, and bare messages, in turn.
 
     Times are wall times without resets, which take about as long as two steps over topics and next
-    to nothing in one process; ``ratio`` is that of the medians over rounds. Growth compares the
-    last tenth of the rounds with the second (in the first, caches and buffers fill): of the median
-    time of a step over topics in units of one in this process, and of memory.
+    to nothing in one process.
     """
     rounds = max(20, -(-steps // ROUND))
-    bridged, direct = np.empty(rounds), np.empty(rounds)
-    memory = np.empty((rounds, 2))
     actions = np.random.default_rng(0).uniform(-1, 1, (ROUND, 4)).astype(np.float32)
+    seconds = {name: np.empty(rounds) for name in (BRIDGED, DIRECT, BARE)}
+    memory = {name: np.empty(rounds) for name in ('env', 'sim_node')}
     task = make(TASK)
-    with simulated_arm(TASK) as (env, simulation):
+    # The arm first: it brings this process to the core that both sides share, and with it
+    # whatever is started from here.
+    with simulated_arm(TASK) as (env, simulation), _round_trip(task.interface.frame) as bare:
+        rivals: dict[str, Any] = {BRIDGED: env, DIRECT: task, BARE: bare}
         for index in range(rounds):
-            for subject, seconds in ((env, bridged), (task, direct)):
-                subject.reset(seed=index)
+            for name, rival in rivals.items():
+                rival.reset(seed=index)
                 started = time.perf_counter()
                 for action in actions:
-                    subject.step(action)
-                seconds[index] = (time.perf_counter() - started) / ROUND
-            memory[index] = resident_memory('self'), resident_memory(simulation)
+                    rival.step(action)
+                seconds[name][index] = (time.perf_counter() - started) / ROUND
+            for name, process in (('env', 'self'), ('sim_node', simulation)):
+                memory[name][index] = resident_memory(process)
             if index % TELL == TELL - 1:
-                print(f'{(index + 1) * ROUND} of {rounds * ROUND} steps each', file=sys.stderr)
+                tell(f'{(index + 1) * ROUND} of {rounds * ROUND} steps each')
         repeats = env.link.repeats
+    figures = figures_of(seconds, memory) | {'commands_repeated': repeats}
+    samples = {f'seconds {name}': values.tolist() for name, values in seconds.items()}
+    table = _table(figures)
+    return Measured(figures, (table,), samples, ratio_bars((table,)))
+
+
+def figures_of(seconds: Mapping[str, Rounds], memory: Mapping[str, Rounds]) -> dict[str, Any]:
+    """
+    Return the figures of step times [s] and memory [MB], one value a round.
+
+    Times are medians over rounds. ``ratio_possible`` is that of a bridge which adds nothing to a
+    step but the bare round trip. Growth compares the last tenth of the rounds with the second (in
+    the first, caches and buffers fill): of the time of a step over topics in units of one in this
+    process, and of memory.
+    """
+    bridged, direct, bare = (float(np.median(seconds[name])) for name in (BRIDGED, DIRECT, BARE))
+    rounds = len(seconds[BRIDGED])
     tenth = rounds // 10
     early, late = slice(tenth, 2 * tenth), slice(rounds - tenth, rounds)
-    relative = bridged / direct
-    figures: dict[str, Any] = {
-        'ratio': float(np.median(direct) / np.median(bridged)),
+    relative = seconds[BRIDGED] / seconds[DIRECT]
+    return {
+        'ratio': direct / bridged,
+        'ratio_vs_round_trip': bare / bridged,
+        'ratio_possible': direct / (direct + bare),
         'steps': rounds * ROUND,
-        'steps_per_second': float(1.0 / np.median(bridged)),
-        'steps_per_second_in_process': float(1.0 / np.median(direct)),
-        'overhead_microseconds': float(1e6 * (np.median(bridged) - np.median(direct))),
-        'commands_repeated': repeats,
+        'steps_per_second': 1.0 / bridged,
+        'steps_per_second_in_process': 1.0 / direct,
+        'round_trips_per_second': 1.0 / bare,
+        'overhead_microseconds': 1e6 * (bridged - direct),
+        'overhead_beyond_round_trip_microseconds': 1e6 * (bridged - direct - bare),
         'step_time_growth': float(np.median(relative[late]) / np.median(relative[early])),
         'memory_growth_mb': {
-            name: float(np.median(memory[late, column]) - np.median(memory[early, column]))
-            for column, name in enumerate(('env', 'sim_node'))
+            name: float(np.median(values[late]) - np.median(values[early]))
+            for name, values in memory.items()
         },
-        'memory_mb': dict(zip(('env', 'sim_node'), memory[-1].tolist(), strict=True)),
+        'memory_mb': {name: float(values[-1]) for name, values in memory.items()},
     }
-    table = Table(
-        f'{TASK}, steps in lockstep',
-        ('', 'steps/s, this machine', 'ratio'),
-        (
-            ('over topics', f'{figures["steps_per_second"]:.0f}', f'{figures["ratio"]:.2f}'),
-            ('in one process', f'{figures["steps_per_second_in_process"]:.0f}', '1.00'),
-        ),
+
+
+@contextlib.contextmanager
+def _round_trip(frame: str) -> Iterator[RoundTrip]:
+    namespace = '/bare'
+    context = Context()
+    with node_process(TASK, {}, namespace=namespace, module='mher_ros.bench.echo_arm'):
+        rclpy.init(args=[], context=context)
+        try:
+            node = rclpy.create_node('round_trip', context=context)
+            bare = RoundTrip(node, frame, namespace)
+            bare.step(None)  # when the two have found each other
+            yield bare
+            node.destroy_node()
+        finally:
+            context.try_shutdown()
+
+
+def _table(figures: Mapping[str, Any]) -> Table:
+    direct = figures['steps_per_second_in_process']
+    rates = {
+        BRIDGED: figures['steps_per_second'],
+        DIRECT: direct,
+        BARE: figures['round_trips_per_second'],
+        'one process and bare round trip': figures['ratio_possible'] * direct,
+    }
+    rows = tuple(
+        (name, f'{1e6 / rate:.0f} us', f'{rate:.0f}', f'{rate / direct:.2f}')
+        for name, rate in rates.items()
     )
-    samples = {'seconds_over_topics': bridged.tolist(), 'seconds_in_process': direct.tolist()}
-    return Measured(figures, (table,), samples, ratio_bars((table,)))
+    header = ('', 'one takes', 'a second, this machine', 'ratio')
+    return Table(f'{TASK}, steps in lockstep', header, rows, EXPLAINED)

@@ -1,23 +1,25 @@
 """
 A node that does nothing with a joint state but to answer it: what any node must take.
 
-``python -m mher_ros.bench.echo_node twist`` answers with twists, ``joint_trajectory`` with
-trajectories of one point.
+``python -m mher_ros.bench.echo_node FILE`` runs it; at the end there is a note of each answer in
+FILE. The parameter ``output`` says what it answers with, ``twist``, or ``joint_trajectory`` with
+one point; ``command_rate`` how often it is asked.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 import signal
 import sys
 import time
 from typing import Any
 
 from geometry_msgs.msg import TwistStamped
+from mher_ros.bench.answer_times import AnswerTimes
 from mher_ros.control.robot import Topics
 from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.inbox import Inbox, SPEAKING
-from mher_ros.ros.latency import Latency
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
 import rclpy
@@ -30,7 +32,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 __all__ = ['EchoNode']
 
-TICK = 0.01
 PATIENCE = 0.05
 JOINTS = 7
 
@@ -38,11 +39,13 @@ JOINTS = 7
 class EchoNode(Node):
     """Takes joint states as policy_node does, and publishes its first numbers as a command."""
 
-    def __init__(self, output: str) -> None:
+    def __init__(self) -> None:
         super().__init__('echo_node')
+        output = self.declare_parameter('output', 'twist').value
+        self._tick = 1.0 / self.declare_parameter('command_rate', 100.0).value
         topics = dataclasses.asdict(Topics())
         self._states = Inbox(self, JointState, topics['joint_states'])
-        self._latency = Latency(TICK)
+        self._latency = AnswerTimes(self._tick)
         kind = TwistStamped if output == 'twist' else JointTrajectory
         self._commands = self.create_publisher(kind, topics[output], SPEAKING)
         self._answer = self._twist if output == 'twist' else self._trajectory
@@ -65,7 +68,7 @@ class EchoNode(Node):
 
     def _trajectory(self, state: Any) -> JointTrajectory:
         point = JointTrajectoryPoint(positions=state.position[:JOINTS])
-        point.time_from_start.nanosec = int(TICK * 1e9)
+        point.time_from_start.nanosec = int(self._tick * 1e9)
         return JointTrajectory(joint_names=state.name[:JOINTS], points=[point])
 
 
@@ -74,7 +77,8 @@ if __name__ == '__main__':
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, asked.ask)
     rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
-    node = EchoNode(sys.argv[1])
+    node = EchoNode()
     with spinning(node):
         node.run(asked)
     try_shutdown()
+    AnswerTimes.write(Path(sys.argv[1]))

@@ -2,203 +2,191 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import contextlib
 import os
 from pathlib import Path
-import sys
-import time
+import tempfile
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
-from mher_ros.bench.bars import ratio_bars
+from matplotlib.figure import Figure
+from mher_ros.bench.answer_times import histogram, summary, taken_by
+from mher_ros.bench.bars import FIRST, OTHERS
+from mher_ros.bench.cpu_load import busy_cores
 from mher_ros.bench.deploy import deployed_policy
 from mher_ros.bench.measured import Measured
-from mher_ros.bench.memory import resident_memory
-from mher_ros.errors import ArmError
+from mher_ros.bench.resting_arm import RestingArm
+from mher_ros.bench.timing import tell
+from mher_ros.experiments.plots.style import panels
 from mher_ros.experiments.table import Table
-from mher_ros.ros.goal_client import GoalClient
-from mher_ros.ros.inbox import LATCHED, SPEAKING
 from mher_ros.ros.node_process import node_process
-from mher_ros.ros.wire import JointStateWriter
-from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.urdf import urdf_of
 import numpy as np
 import rclpy
 from rclpy.context import Context
-from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
 __all__ = ['measure']
 
-ROBOT, TASK = 'fetch', 'fetch_reach'
-RATE = 100.0
-"""Joint states in a second."""
+ROBOT = 'fetch'
 OUTPUTS = ('twist', 'joint_trajectory')
-TREMBLE = 1e-6
-"""Of every joint, as of real ones at rest [rad]."""
-WARM_UP = 3
-"""Seconds at the start that do not count."""
+LOADS = {'both': (False, True), 'without': (False,), 'with': (True,)}
+MODULES = {'policy': 'mher_ros.bench.noted_policy_node', 'echo': 'mher_ros.bench.echo_node'}
+TARGETED = {'ratio': ('twist', 100, False), 'joint_ratio': ('joint_trajectory', 100, False)}
+"""Conditions whose ratios have a name of their own: output, rate, load."""
+WARM_UP = 1.0
+"""Time at the start of each condition that does not count [s]."""
+HEADER = (
+    'output, states a second',
+    'policy_node: median',
+    'p99',
+    'p99.9',
+    'missed',
+    'echo: median',
+    'p99',
+    'p99.9',
+    'missed',
+    'states',
+    'ratio',
+)
+EXPLAINED = (
+    'Microseconds of this machine from the receipt of a joint state, by the middleware, to the '
+    'end of publishing its command; ratio of medians. Missed: states without a command before '
+    'the next one. Of fewer than 1000 states, p99.9 is next to the longest time. Load: a process '
+    'that never waits on every core.'
+)
 
 
-def measure(seconds: int, seed: int, policy: str | None = None) -> Measured:
+def measure(
+    seconds: int, rates: Sequence[int], load: str, seed: int, policy: str | None = None
+) -> Measured:
     """
-    Publish the joint states of an arm that stays where it is, and ask nodes how fast they answer.
+    Publish the joint states of an arm that stays where it is, and look how fast they are answered.
 
-    For each of ``OUTPUTS`` there is a policy_node, with a goal where the tool is, and an echo_node
-    with the same topics, QoS and way to wait; they get their states in turn. Latency is from
-    receipt (the middleware's time stamp) to the end of ``publish``; figures are medians over
-    seconds of medians of each second. A deadline is the time of the next state.
+    For each of ``OUTPUTS`` and each rate [Hz] a policy_node, with a goal where the tool is, and an
+    echo_node with the same topics, QoS and way to wait get their states in turn, for ``seconds``
+    without load and as long with (``load``: which of these).
     """
     path = Path(policy) if policy else deployed_policy(ROBOT, seed)
-    plant = JointPlant(TASK)
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    with contextlib.ExitStack() as at_the_end:
-        context = Context()
-        rclpy.init(args=[], context=context)
-        at_the_end.callback(context.try_shutdown)
-        subjects = []
+    conditions: list[dict[str, Any]] = []
+    samples: dict[str, Any] = {}
+    context = Context()
+    rclpy.init(args=[], context=context)
+    try:
         for output in OUTPUTS:
-            deployed: dict[str, str | float] = {
-                'robot': ROBOT,
-                'policy': str(path),
-                'output': output,
-                'outside': 'project',
-                'safety.goal_timeout': 0.0,
-            }
-            for name, parameters, module in (
-                ('policy_node', deployed, 'mher_ros.ros'),
-                (output, {}, 'mher_ros.bench.echo_node'),
-            ):
-                kind = 'policy' if name == 'policy_node' else 'echo'
-                namespace = f'/{kind}_{output}'
-                process = at_the_end.enter_context(
-                    node_process(name, parameters, namespace=namespace, module=module)
-                )
-                subjects.append(_Subject(context, namespace, process.pid, plant))
-                at_the_end.callback(subjects[-1].client.close)
-        _run(subjects, seconds, plant)
-    figures = _figures(subjects, seconds)
-    rows = tuple(
-        (
-            output,
-            f'{one["policy_us"]:.0f} us',
-            f'{one["echo_us"]:.0f} us',
-            f'{one["policy_missed"]} and {one["echo_missed"]} of {one["states"]}',
-            f'{one["ratio"]:.2f}',
-        )
-        for output, one in figures['outputs'].items()
-    )
-    header = ('output', 'policy_node', 'echo', 'deadlines missed', 'ratio')
-    table = Table(f'{RATE:.0f} joint states a second, median', header, rows)
-    samples = {subject.name: subject.medians for subject in subjects}
-    return Measured(figures, (table,), samples, ratio_bars((table,)))
+            for rate in rates:
+                found, taken = _measure_pair(context, path, output, rate, LOADS[load], seconds)
+                conditions += found
+                samples |= taken
+    finally:
+        context.try_shutdown()
+    figures: dict[str, Any] = {}
+    for name, condition in TARGETED.items():
+        for one in conditions:
+            if (one['output'], one['rate'], one['load']) == condition:
+                figures[name] = one['ratio']
+    figures |= {'seconds': seconds, 'conditions': conditions}
+    rows = tuple(_row(one) for one in conditions)
+    table = Table('From a joint state to its command', HEADER, rows, EXPLAINED)
+    return Measured(figures, (table,), samples, _picture(conditions))
 
 
-class _Subject:
-    """A node, what it is told, and what it tells of itself."""
-
-    def __init__(self, context: Context, namespace: str, process: int, plant: JointPlant) -> None:
-        self.name, self.process = namespace.lstrip('/'), process
-        node = rclpy.create_node('bench_latency', namespace=namespace, context=context)
-        self.client = GoalClient(plant.frame, node)
-        self._states = node.create_publisher(JointState, 'joint_states', SPEAKING)
-        self._model = node.create_publisher(String, 'robot_description', LATCHED)
-        self._model.publish(
-            String(data=urdf_of(plant.model, 'fetch', plant.joint_names, plant.frame))
-        )
-        node.create_subscription(DiagnosticArray, '/diagnostics', self._take, 10)
-        self.medians: list[float] = []
-        self.memory: list[float] = []
-        self.missed: list[int] = []
-        self.silent, self.silent_seconds = True, 0
-        self.text = 'silent'
-
-    @property
-    def is_policy(self) -> bool:
-        """Whether it is a policy_node, which must be given a goal."""
-        return self.name.startswith('policy')
-
-    @property
-    def is_listening(self) -> bool:
-        """Whether it takes joint states yet."""
-        return bool(self._states.get_subscription_count())
-
-    def tell(self, state: bytes) -> None:
-        """Publish a joint state."""
-        self._states.publish(state)
-
-    def _take(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            if not status.name.startswith(self.name):
-                continue
-            self.text = status.message
-            figures = {pair.key: pair.value for pair in status.values}
-            if 'median latency [us]' in figures:
-                median = float(figures['median latency [us]'])
-                # A machine that stood still for long enough has cost the node its goal.
-                self.silent = not median
-                self.silent_seconds += self.silent and bool(self.medians)
-                if self.silent:
-                    continue
-                self.medians.append(median)
-                self.missed.append(int(figures['deadlines missed']))
-                self.memory.append(resident_memory(self.process))
-
-
-def _run(subjects: list[_Subject], seconds: int, plant: JointPlant) -> None:
-    writer = JointStateWriter(plant.joint_names, plant.frame)
-    positions, velocities = plant.joint_state()
-    goal, _ = plant.tool_pose()
-    waiting = time.monotonic() + 60.0
-    while not all(subject.is_listening for subject in subjects):
-        if time.monotonic() > waiting:
-            raise ArmError('the nodes have not started within 60 s')
-        for subject in subjects:
-            subject.client.spin(0.02)
-    start = due = time.monotonic()
-    part = 1.0 / RATE / len(subjects)
-    told = 0
-    while due < start + seconds + WARM_UP:
-        for subject in subjects:
-            due += part
-            # What the nodes say of themselves is heard in the time that is left.
-            subject.client.spin(max(0.0, due - time.monotonic()))
-            # An arm whose numbers never change would be taken for one that is not heard of.
-            seen = positions + TREMBLE * (told % 2)
-            subject.tell(writer.write(time.time_ns(), seen, velocities))
-            if subject.is_policy and subject.silent and told % int(RATE) == 50:
-                subject.client.go_to(goal)
-        told += 1
-        if told % int(5 * RATE) == 0:
-            print(f'{due - start:.0f} of {seconds + WARM_UP} s', file=sys.stderr, flush=True)
-
-
-def _figures(subjects: list[_Subject], seconds: int) -> dict[str, Any]:
-    outputs = {}
-    for output in OUTPUTS:
-        policy, echo = (
-            next(subject for subject in subjects if subject.name == f'{kind}_{output}')
-            for kind in ('policy', 'echo')
-        )
-        if len(policy.medians) < WARM_UP + 2:
-            raise ArmError(f'policy_node with output {output} sends nothing: {policy.text}')
-        times = [float(np.median(subject.medians[WARM_UP:])) for subject in (policy, echo)]
-        tenth = max(1, len(policy.memory) // 10)
-        outputs[output] = {
-            'ratio': times[0] / times[1],
-            'policy_us': times[0],
-            'echo_us': times[1],
-            'policy_missed': policy.missed[-1] - policy.missed[WARM_UP],
-            'echo_missed': echo.missed[-1] - echo.missed[WARM_UP],
-            'states': int(seconds * RATE),
-            'silent_seconds': policy.silent_seconds,
-            'memory_growth_mb': float(
-                np.median(policy.memory[-tenth:]) - np.median(policy.memory[tenth : 2 * tenth])
-            ),
-        }
-    return {
-        'ratio': outputs['twist']['ratio'],
-        'joint_ratio': outputs['joint_trajectory']['ratio'],
-        'seconds': seconds,
-        'outputs': outputs,
+def _measure_pair(
+    context: Context, policy: Path, output: str, rate: int, loads: Sequence[bool], seconds: int
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the figures of each load, and how many answers took how many microseconds."""
+    parameters: dict[str, dict[str, str | float]] = {
+        kind: {'output': output, 'command_rate': float(rate)} for kind in MODULES
     }
+    parameters['policy'] |= {
+        'robot': ROBOT,
+        'policy': str(policy),
+        'outside': 'project',
+        'safety.goal_timeout': 0.0,
+    }
+    told = {}
+    with tempfile.TemporaryDirectory() as folder:
+        files = {kind: Path(folder) / f'{kind}.npy' for kind in MODULES}
+        with contextlib.ExitStack() as at_the_end:
+            nodes = {}
+            for kind, module in MODULES.items():
+                # A name of its own each time: those that have ended are not forgotten at once.
+                namespace = f'/{kind}_{output}_{rate}'
+                nodes[namespace] = at_the_end.enter_context(
+                    node_process(
+                        str(files[kind]), parameters[kind], namespace=namespace, module=module
+                    )
+                )
+            arm = at_the_end.enter_context(
+                contextlib.closing(RestingArm(context, nodes, output, rate))
+            )
+            arm.wait_for_answers()
+            for load in loads:
+                tell(f'{_name(output, rate, load)}: {seconds} s')
+                with busy_cores() if load else contextlib.nullcontext():
+                    arm.tell(WARM_UP)
+                    told[load] = arm.tell(seconds)
+            growth = arm.memory_growth()
+        answers = {kind: np.load(file) for kind, file in files.items()}
+    found: list[dict[str, Any]] = []
+    taken: dict[str, Any] = {}
+    for load, times in told.items():
+        both = {
+            kind: (answers[kind], stamps)
+            for kind, stamps in zip(MODULES, times.values(), strict=True)
+        }
+        found.append(
+            _condition({kind: summary(*one) for kind, one in both.items()})
+            | {'output': output, 'rate': rate, 'load': load, 'memory_growth_mb': growth}
+            | {'states': len(both['policy'][1]) - 1}
+        )
+        taken[_name(output, rate, load)] = {
+            f'answers_of_{kind}_by_microseconds': histogram(taken_by(*one))
+            for kind, one in both.items()
+        }
+    return found, taken
+
+
+def _condition(both: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {'ratio': both['policy']['median_us'] / both['echo']['median_us'], **both}
+
+
+def _name(output: str, rate: int, load: bool) -> str:
+    return f'{output}, {rate}{", load" if load else ""}'
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    cells = [_name(one['output'], one['rate'], one['load'])]
+    for kind in MODULES:
+        cells += [f'{one[kind][key]:.0f}' for key in ('median_us', 'p99_us', 'p999_us', 'missed')]
+    return (*cells, str(one['states']), f'{one["ratio"]:.2f}')
+
+
+def _picture(conditions: Sequence[dict[str, Any]]) -> Figure:
+    """Return a line a node and condition, from its median over p99 to p99.9."""
+    rows = len(conditions) // len(OUTPUTS)
+    with panels(OUTPUTS, columns=2, size=(4.6, 0.9 + 0.42 * rows)) as (figure, axes):
+        for output, ax in zip(OUTPUTS, axes, strict=True):
+            shown = [one for one in conditions if one['output'] == output]
+            for kind, name, colour, aside in (
+                ('policy', 'policy_node', FIRST, -0.14),
+                ('echo', 'echo', OTHERS, 0.14),
+            ):
+                places = np.arange(rows) + aside
+                median, p99, p999 = (
+                    [one[kind][key] for one in shown] for key in ('median_us', 'p99_us', 'p999_us')
+                )
+                ax.hlines(places, median, p999, color=colour, linewidth=1.4)
+                for values, marker, label in (
+                    (median, 'o', name),
+                    (p99, '|', ''),
+                    (p999, '>', ''),
+                ):
+                    ax.plot(values, places, marker, color=colour, markersize=7, label=label)
+            ax.set_xscale('log')
+            ax.xaxis.set_major_formatter('{x:.0f}')
+            ax.set_xlabel('microseconds: median, p99, p99.9')
+            labels = [f'{one["rate"]} Hz{", load" if one["load"] else ""}' for one in shown]
+            ax.set_yticks(range(rows), labels)
+            ax.invert_yaxis()
+            ax.grid(axis='y', visible=False)
+    return figure

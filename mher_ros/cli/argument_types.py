@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ['names', 'positive', 'seed', 'seeds']
+__all__ = ['names', 'positive', 'positives', 'seed', 'seeds']
 
 
 def positive(text: str) -> int:
     return _at_least(text, 1)
+
+
+def positives(text: str) -> list[int]:
+    """Read whole numbers with commas between them."""
+    return [_at_least(part, 1) for part in text.split(',')]
 
 
 def seed(text: str) -> int:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
-from mher_ros.cli.argument_types import positive, seed
+from mher_ros.cli.argument_types import positive, positives, seed
 from mher_ros.cli.exit_codes import FAILED
 
 SUMMARY = 'measure, against a rival in the same run where there is one'
@@ -42,7 +42,7 @@ BENCHMARKS = {
         {'rounds': {'type': positive, 'default': 40, 'metavar': 'N', 'help': 'default 40'}},
     ),
     'bridge': Benchmark(
-        'steps of fetch_reach behind ROS topics against those in one process',
+        'steps of fetch_reach behind ROS topics against those in one process and bare messages',
         {
             'steps': {
                 'type': positive,
@@ -55,7 +55,23 @@ BENCHMARKS = {
     'latency': Benchmark(
         'from a joint state to its command, against a node that only answers',
         {
-            'seconds': {'type': positive, 'default': 30, 'metavar': 'N', 'help': 'default 30'},
+            'seconds': {
+                'type': positive,
+                'default': 10,
+                'metavar': 'N',
+                'help': 'of each output, rate and load (default 10)',
+            },
+            'rates': {
+                'type': positives,
+                'default': [25, 100, 500],
+                'metavar': 'HZ,...',
+                'help': 'joint states a second (default 25,100,500)',
+            },
+            'load': {
+                'choices': ('both', 'without', 'with'),
+                'default': 'both',
+                'help': 'with or without every core kept busy beside it (default both)',
+            },
             'seed': SEED,
             'policy': POLICY,
         },

@@ -5,14 +5,33 @@ import os
 import subprocess
 import sys
 
+from mher_ros.bench.bridge import BARE, BRIDGED, DIRECT, figures_of
+import numpy as np
 import pytest
+
+pytestmark = pytest.mark.ros
+
+
+def test_figures_compare_medians_and_say_what_a_bridge_could_reach():
+    seconds = {BRIDGED: np.full(20, 5e-4), DIRECT: np.full(20, 3e-4), BARE: np.full(20, 1e-4)}
+    memory = {'env': np.full(20, 100.0), 'sim_node': np.full(20, 90.0)}
+    seconds[BRIDGED][:2], seconds[BRIDGED][-2:] = 9e-4, 6e-4
+    memory['sim_node'][-2:] = 92.5
+    figures = figures_of(seconds, memory)
+    assert figures['ratio'] == pytest.approx(0.6)
+    assert figures['ratio_vs_round_trip'] == pytest.approx(0.2)
+    assert figures['ratio_possible'] == pytest.approx(0.75)
+    assert figures['overhead_microseconds'] == pytest.approx(200.0)
+    assert figures['overhead_beyond_round_trip_microseconds'] == pytest.approx(100.0)
+    assert figures['step_time_growth'] == pytest.approx(1.2)
+    assert figures['memory_growth_mb'] == {'env': 0.0, 'sim_node': 2.5}
 
 
 @pytest.mark.slow
-@pytest.mark.ros
-def test_the_command_measures_both_and_says_what_came_of_it(world):
+def test_the_command_measures_all_three_and_says_what_came_of_it(world, tmp_path):
+    command = [sys.executable, '-m', 'mher_ros', 'bench', 'bridge', '--steps', '1', '--json']
     done = subprocess.run(
-        [sys.executable, '-m', 'mher_ros', 'bench', 'bridge', '--steps', '1', '--json'],
+        [*command, '--out', tmp_path],
         capture_output=True,
         text=True,
         env={**os.environ, 'ROS_DOMAIN_ID': str(world.domain)},
@@ -20,9 +39,14 @@ def test_the_command_measures_both_and_says_what_came_of_it(world):
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result['steps'] == 4000  # twenty rounds, or growth would mean nothing
-    assert result['ratio'] == pytest.approx(
-        result['steps_per_second'] / result['steps_per_second_in_process']
+    rate, alone, bare = (
+        result[f'{name}_per_second{where}']
+        for name, where in (('steps', ''), ('steps', '_in_process'), ('round_trips', ''))
     )
-    assert 0.0 < result['ratio']
+    assert result['ratio'] == pytest.approx(rate / alone)
+    assert result['ratio_vs_round_trip'] == pytest.approx(rate / bare)
+    assert rate < bare
     assert set(result['memory_growth_mb']) == {'env', 'sim_node'}
+    assert [row[0] for row in result['tables'][0]['rows'][:3]] == [BRIDGED, DIRECT, BARE]
+    assert (tmp_path / 'bridge.png').exists()
     assert '4000 of 4000 steps' in done.stderr

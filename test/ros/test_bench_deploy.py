@@ -31,11 +31,22 @@ def test_an_arm_is_sent_to_goals_and_judged_by_where_it_went(world, policy, robo
     assert 'goal 3 of 3' in told
 
 
-def test_answers_are_timed_against_those_of_a_node_that_does_nothing_else(world, policy):
-    result, told = bench(world, policy, 'latency', '--seconds', '6')
-    for output, key in (('twist', 'ratio'), ('joint_trajectory', 'joint_ratio')):
-        one = result['outputs'][output]
-        assert result[key] == one['ratio'] == pytest.approx(one['policy_us'] / one['echo_us'])
-        assert 10.0 < one['policy_us'] and 10.0 < one['echo_us']
-        assert one['states'] == 600
-    assert '5 of 9 s' in told
+def test_answers_are_timed_against_those_of_a_node_that_does_nothing_else(world, policy, tmp_path):
+    result, told = bench(
+        world, policy, 'latency', '--seconds', '1', '--rates', '100', '--out', str(tmp_path)
+    )
+    conditions = result['conditions']
+    assert [(one['output'], one['rate'], one['load']) for one in conditions] == [
+        (output, 100, load) for output in ('twist', 'joint_trajectory') for load in (False, True)
+    ]
+    for one in conditions:
+        policy_times, echo_times = one['policy'], one['echo']
+        assert one['ratio'] == pytest.approx(policy_times['median_us'] / echo_times['median_us'])
+        for times in (policy_times, echo_times):
+            assert 10.0 < times['median_us'] <= times['p99_us'] <= times['p999_us']
+            assert 0 <= times['missed'] < one['states'] <= 100
+    assert result['ratio'] == conditions[0]['ratio']
+    assert result['joint_ratio'] == conditions[2]['ratio']
+    assert len(result['tables'][0]['rows']) == len(result['samples']) == len(conditions)
+    assert (tmp_path / 'latency.png').exists()
+    assert 'joint_trajectory, 100, load: 1 s' in told
