@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mher_ros.cli.argument_types import names, positive, seeds
 from mher_ros.cli.exit_codes import FAILED
-from mher_ros.options import OptionError
+from mher_ros.options import OptionError, read_changes
 
 if TYPE_CHECKING:
     from mher_ros.experiments.experiment import Experiment
@@ -31,6 +31,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--tasks', type=names, metavar='A,B', help="or 'all' (default: its own)")
     parser.add_argument('--systems', type=names, metavar='A,B', help="or 'all' (default: its own)")
+    parser.add_argument(
+        '--set',
+        action='append',
+        default=[],
+        metavar='KEY=VALUE',
+        help='change any option in all systems, see `mher options`; may be given again',
+    )
     parser.add_argument(
         '--out',
         default='runs/experiments',
@@ -51,7 +58,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int | None:
     from mher_ros.experiments.catalogue import all_experiments, find_experiment
-    from mher_ros.experiments.experiment import narrow
+    from mher_ros.experiments.experiment import narrow, with_changes
     from mher_ros.experiments.report import summary, table_text, write_report
 
     if chosen.list or chosen.name is None:
@@ -59,7 +66,10 @@ def run(chosen: argparse.Namespace) -> int | None:
         return None
     if chosen.ray_address and chosen.on != 'ray':
         raise OptionError('--ray-address goes with --on ray')
-    experiment = narrow(find_experiment(chosen.name), chosen.tasks, chosen.systems)
+    experiment = with_changes(
+        narrow(find_experiment(chosen.name), chosen.tasks, chosen.systems),
+        read_changes(chosen.set, '--set'),
+    )
     folder = Path(chosen.out) / experiment.name
     outcome = _sweep(experiment, folder, chosen)
     page = write_report(outcome, folder)

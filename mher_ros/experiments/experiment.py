@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 
 from mher_ros.options import OptionError
 
-__all__ = ['Experiment', 'Variant', 'narrow']
+__all__ = ['Experiment', 'Variant', 'narrow', 'with_changes']
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +75,23 @@ def narrow(
         )
     return dataclasses.replace(
         experiment, variants=chosen, systems=wanted_systems, tasks=wanted_tasks
+    )
+
+
+def with_changes(experiment: Experiment, changes: Mapping[str, Any]) -> Experiment:
+    """Return the experiment with these options in all of its variants."""
+    if not changes:
+        return experiment
+    told = ', '.join(f'{key}={value}' for key, value in changes.items())
+    return dataclasses.replace(
+        experiment,
+        variants=tuple(
+            dataclasses.replace(
+                variant, changes=tuple({**dict(variant.changes), **changes}.items())
+            )
+            for variant in experiment.variants
+        ),
+        notes=(*experiment.notes, f'Run with {told} in all systems.'),
     )
 
 

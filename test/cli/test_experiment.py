@@ -93,6 +93,8 @@ def test_a_failed_run_makes_the_command_fail_with_its_reason(known, capsys, tmp_
     [
         (['benchmark', '--tasks', 'moon'], "benchmark has no task 'moon'"),
         (['benchmark', '--systems', 'alchemy'], "benchmark has no system 'alchemy'"),
+        (['benchmark', '--set', 'agent.batch'], '--set takes key=value'),
+        (['benchmark', '--set', 'agent.spells=1'], 'agent.spells'),
         (['benchmark', '--ray-address', 'a:1'], '--ray-address goes with --on ray'),
         (
             ['benchmark', '--on', 'ray', '--ray-address', 'a:1', '--processes', '2'],

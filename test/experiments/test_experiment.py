@@ -1,4 +1,5 @@
-from mher_ros.experiments.experiment import narrow
+from mher_ros.experiments.experiment import narrow, with_changes
+from mher_ros.experiments.jobs import Job
 from mher_ros.options import OptionError
 import pytest
 from tiny_experiment import tiny_experiment, tiny_variant
@@ -33,3 +34,12 @@ def test_a_system_or_task_that_it_does_not_have_is_refused():
         narrow(GRID, None, ('alchemy',))
     with pytest.raises(OptionError, match="no task 'moon'"):
         narrow(GRID, ('moon',))
+
+
+def test_a_change_holds_for_every_system_and_is_told():
+    changed = with_changes(GRID, {'agent.batch': '7', 'schedule.evaluation_goals': '3'})
+    for variant in changed.variants:
+        config = Job(variant, 1).config
+        assert (config.agent.batch, config.schedule.evaluation_goals) == (7, 3)
+    assert 'agent.batch=7, schedule.evaluation_goals=3' in changed.notes[-1]
+    assert with_changes(GRID, {}) == GRID
