@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
-from mher_ros.cli.argument_types import positive, positives, seed
+from mher_ros.cli.argument_types import names, positive, positives, seed, seeds
 from mher_ros.cli.exit_codes import FAILED
 
 SUMMARY = 'measure, against a rival in the same run where there is one'
@@ -34,6 +34,28 @@ POLICY = {
     'help': 'policy file (default: one is trained, once, below runs/deploy)',
 }
 BENCHMARKS = {
+    'learning': Benchmark(
+        'steps and time until fetch_reach is learnt, against stable-baselines3',
+        {
+            'seeds': {
+                'type': seeds,
+                'default': '5',
+                'metavar': 'N',
+                'help': 'how many, or which (1-5; 1,2,7) (default 5)',
+            },
+            'limit': {
+                'type': positive,
+                'default': 20_000,
+                'metavar': 'N',
+                'help': 'steps after which a run is given up (default 20000)',
+            },
+            'systems': {
+                'type': names,
+                'metavar': 'A,B',
+                'help': 'which learn (default: all)',
+            },
+        },
+    ),
     'step': Benchmark(
         'steps of fetch_reach against those of the shipped one; 100 goals against a plain loop', {}
     ),
@@ -74,6 +96,18 @@ BENCHMARKS = {
             },
             'seed': SEED,
             'policy': POLICY,
+        },
+    ),
+    'scale': Benchmark(
+        'how updates, memory, evaluation and training grow with what one may choose',
+        {
+            'rounds': {'type': positive, 'default': 20, 'metavar': 'N', 'help': 'default 20'},
+            'axes': {
+                'type': names,
+                'metavar': 'A,B',
+                'help': 'of replay, members, rollout, batch, goals, collecting, training '
+                '(default: all)',
+            },
         },
     ),
     'deploy': Benchmark(

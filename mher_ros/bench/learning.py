@@ -1,0 +1,324 @@
+"""How much experience and time it takes to learn fetch_reach, against stable-baselines3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from fractions import Fraction
+import itertools
+import math
+import time
+from typing import Any, NamedTuple, Protocol
+
+from matplotlib.figure import Figure
+from mher_ros.bench.measured import BenchError, Measured
+from mher_ros.bench.sb3 import Pace, Sb3Learner, ZOO_PACE
+from mher_ros.bench.timing import tell, TELL_EVERY
+from mher_ros.experiments.plots.style import band, panels
+from mher_ros.experiments.table import Table
+from mher_ros.learning import streams
+from mher_ros.learning.config import make_config
+from mher_ros.learning.train import Trainer
+from mher_ros.tasks import make
+from mher_ros.tasks.rollouts import episode_seed, Evaluator, PolicyFunction
+import numpy as np
+import torch
+
+__all__ = ['evaluation_points', 'findings', 'measure', 'Point', 'reached', 'SYSTEMS']
+
+TASK, GOALS, SUCCESS = 'fetch_reach', 100, 0.95
+SPACINGS = ((500, 25), (1000, 50), (5000, 100), (math.inf, 500))
+"""Steps between two evaluations up to a number of steps: from 250 on at most a tenth of it."""
+NEVER = math.inf
+FAST = 'mher_fast'
+
+EXPLAINED = (
+    f'Median cost of {100 * SUCCESS:.0f} % success with {GOALS} goals, held over two evaluations '
+    'in succession, of which the first counts; the range of the seeds in brackets. Every system '
+    'learns in one thread on the same fetch_reach, ours, so that no part of the comparison is the '
+    'speed of an environment. All are evaluated after the same numbers of steps, with the same '
+    'goals, without exploration: every 25 steps up to 500, every 50 up to 1,000, every 100 up to '
+    '5,000, then every 500; only with half the goals where those already miss too many. Times are '
+    'those of acting, stepping and learning; evaluations do not count. The systems of SB3, '
+    'stable-baselines3, have the settings of rl-baselines3-zoo for FetchReach; at *our pace* they '
+    'have the updates a step, warm-up, batch and length of episodes of mher fast instead. A ratio '
+    'is to mher fast.'
+)
+
+
+class Point(NamedTuple):
+    """An evaluation, and what it has cost to get there."""
+
+    steps: int
+    success_rate: float
+    wall_seconds: float
+    cpu_seconds: float
+
+
+class Learner(Protocol):
+    """Something that learns step by step."""
+
+    learns_from: int
+    """Steps after which it first knows more than nothing."""
+
+    @property
+    def steps(self) -> int:
+        """Steps done in the environment."""
+
+    def learn_until(self, steps: int) -> None:
+        """Act and learn until that many steps are done, or the episode that they end in."""
+
+    def policy(self) -> PolicyFunction:
+        """Return what it would do now, without exploring."""
+
+
+class OurLearner:
+    """The trainer, without evaluations of its own."""
+
+    def __init__(self, algorithm: str, preset: str, seed: int) -> None:
+        changes = {
+            'schedule.episodes_per_epoch': 10**9,
+            'schedule.steps': 10**9,
+            'schedule.until': 0.0,
+        }
+        config = make_config(TASK, algorithm, preset, seed, changes)
+        self._trainer = Trainer(config, make(TASK, config.task), Evaluator(TASK).run, None)
+        self.learns_from = (config.schedule.warmup_episodes + 1) * config.schedule.episode_steps
+
+    @property
+    def steps(self) -> int:
+        return self._trainer.env_steps
+
+    def learn_until(self, steps: int) -> None:
+        self._trainer.run(asked_to_stop=lambda: self.steps >= steps)
+
+    def policy(self) -> PolicyFunction:
+        return self._trainer.agent.policy_function()
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    """A learner, how it begins (seed, limit), and how its line is drawn."""
+
+    title: str
+    begin: Callable[[int, int], Learner]
+    look: Mapping[str, Any]
+
+    @property
+    def is_sb3(self) -> bool:
+        """Whether it is a rival."""
+        return self.title.startswith('SB3')
+
+
+def _ours(algorithm: str, preset: str, **look: Any) -> System:
+    def begin(seed: int, limit: int) -> Learner:
+        return OurLearner(algorithm, preset, seed)
+
+    return System(f'{algorithm} {preset}', begin, look)
+
+
+def _sb3(algorithm: str, at_our_pace: bool, **look: Any) -> System:
+    def begin(seed: int, limit: int) -> Learner:
+        pace = _our_pace() if at_our_pace else ZOO_PACE
+        return Sb3Learner(algorithm, TASK, seed, limit, pace)
+
+    whose = 'our pace' if at_our_pace else 'zoo'
+    return System(f'SB3 {algorithm}+HER, {whose}', begin, look)
+
+
+def _our_pace() -> Pace:
+    config = make_config(TASK, preset='fast')
+    schedule = config.schedule
+    return Pace(
+        schedule.warmup_episodes * schedule.episode_steps,
+        config.agent.batch,
+        Fraction(schedule.updates_per_episode, schedule.episode_steps),
+        schedule.episode_steps,
+    )
+
+
+SYSTEMS = {
+    FAST: _ours('mher', 'fast', color='#D55E00', marker='o'),
+    'mher_paper': _ours('mher', 'paper', color='#E69F00', marker='P'),
+    'her_fast': _ours('her', 'fast', color='#0072B2', marker='s'),
+    'sb3_sac': _sb3('SAC', False, color='#7A7A7A', marker='^', linestyle='--'),
+    'sb3_ddpg': _sb3('DDPG', False, color='#7A7A7A', marker='v', linestyle=':'),
+    'sb3_sac_our_pace': _sb3('SAC', True, color='#009E73', marker='^', linestyle='--'),
+    'sb3_ddpg_our_pace': _sb3('DDPG', True, color='#009E73', marker='v', linestyle=':'),
+}
+
+
+def measure(seeds: Sequence[int], limit: int, systems: Sequence[str] | None = None) -> Measured:
+    """Let each system learn in turn, once a seed, for ``limit`` steps at most."""
+    chosen = list(SYSTEMS) if systems is None else list(dict.fromkeys(systems))
+    for name in chosen:
+        if name not in SYSTEMS:
+            raise BenchError(f'there is no system {name!r}; there are {", ".join(SYSTEMS)}')
+    torch.set_num_threads(1)
+    for name in chosen:
+        # Not measured: what is loaded and set up only once would count against whoever is first.
+        learner = SYSTEMS[name].begin(seeds[0], limit)
+        if learner.learns_from > limit:
+            raise BenchError(
+                f'{name} has learnt nothing before step {learner.learns_from}; '
+                f'the limit must be larger, got {limit}'
+            )
+        learner.learn_until(learner.learns_from)
+    evaluator = Evaluator(TASK)
+    curves: dict[str, dict[int, list[Point]]] = {name: {} for name in chosen}
+    for seed, name in itertools.product(seeds, chosen):
+        curves[name][seed] = _run(name, seed, limit, evaluator)
+    return findings(curves)
+
+
+def evaluation_points(limit: int) -> list[int]:
+    """Return the numbers of steps after which all are evaluated."""
+    points: list[int] = []
+    steps = 0
+    while True:
+        steps += next(spacing for end, spacing in SPACINGS if steps < end)
+        if steps > limit:
+            return points
+        points.append(steps)
+
+
+def reached(curve: Sequence[Point]) -> Point | None:
+    """Return the first of two successive evaluations that are good enough."""
+    for one, next_one in itertools.pairwise(curve):
+        if min(one.success_rate, next_one.success_rate) >= SUCCESS:
+            return one
+    return None
+
+
+def findings(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Measured:
+    """Return what evaluations of each system and seed show."""
+    costs = {name: _costs(list(by_seed.values())) for name, by_seed in curves.items()}
+    rivals = [name for name in curves if SYSTEMS[name].is_sb3]
+    figures: dict[str, Any] = {}
+    for column, quantity in enumerate(('steps', 'wall', 'cpu')):
+        medians = {name: float(np.median(values[:, column])) for name, values in costs.items()}
+        best = min(rivals, key=medians.__getitem__, default=None)
+        known = best is not None and medians[best] < NEVER
+        ours = medians.get(FAST, NEVER)
+        ratio = ours / medians[best] if best is not None and known and ours < NEVER else None
+        figures[f'{quantity}_ratio_vs_best_sb3'] = ratio
+        figures[f'best_sb3_in_{quantity}'] = best if known else None
+        figures[f'median_{quantity}'] = {name: _plain(value) for name, value in medians.items()}
+    samples = {
+        'columns': Point._fields,
+        'curves': {
+            name: {str(seed): list(curve) for seed, curve in by_seed.items()}
+            for name, by_seed in curves.items()
+        },
+        'steps_wall_cpu': {
+            name: {
+                str(seed): [_plain(value) for value in row]
+                for seed, row in zip(by_seed, costs[name], strict=True)
+            }
+            for name, by_seed in curves.items()
+        },
+    }
+    return Measured(figures, (_table(costs),), samples, _picture(curves))
+
+
+def _run(name: str, seed: int, limit: int, evaluator: Evaluator) -> list[Point]:
+    learner = SYSTEMS[name].begin(seed, limit)
+    wall = cpu = 0.0
+    curve: list[Point] = []
+    told = -math.inf
+    for steps in evaluation_points(limit):
+        if steps < learner.learns_from:
+            continue
+        started = time.perf_counter(), time.process_time()
+        learner.learn_until(steps)
+        wall += time.perf_counter() - started[0]
+        cpu += time.process_time() - started[1]
+        goals = [episode_seed(seed, streams.TEST, steps, index) for index in range(GOALS)]
+        rate = _success_rate(evaluator, learner.policy(), goals)
+        curve.append(Point(learner.steps, rate, round(wall, 4), round(cpu, 4)))
+        if time.monotonic() > told + TELL_EVERY:
+            tell(f'seed {seed}, {name}: success {rate:.2f} after {learner.steps} steps')
+            told = time.monotonic()
+        if reached(curve) is not None:
+            break
+    found = reached(curve)
+    where = f'there after {found.steps}' if found else f'not there after {learner.steps}'
+    tell(f'seed {seed}, {name}: {where} steps')
+    return curve
+
+
+def _success_rate(evaluator: Evaluator, policy: PolicyFunction, goals: Sequence[int]) -> float:
+    """Try the goals; only half of them if that half has already failed for all."""
+    half = evaluator.run(policy, goals[: len(goals) // 2]).successes
+    if (~half).sum() > round((1.0 - SUCCESS) * len(goals)):
+        return float(half.mean())
+    rest = evaluator.run(policy, goals[len(goals) // 2 :]).successes
+    return float(np.concatenate((half, rest)).mean())
+
+
+def _costs(curves: Sequence[Sequence[Point]]) -> np.ndarray:
+    """Return steps, wall and CPU seconds of each run (runs, 3)."""
+    found = [reached(curve) for curve in curves]
+    return np.array(
+        [
+            (NEVER,) * 3 if point is None else (point.steps, point.wall_seconds, point.cpu_seconds)
+            for point in found
+        ]
+    )
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if value < NEVER else None
+
+
+def _table(costs: Mapping[str, np.ndarray]) -> Table:
+    rows = []
+    fast = np.median(costs[FAST], axis=0) if FAST in costs else np.full(3, NEVER)
+    for name, values in costs.items():
+        medians = np.median(values, axis=0)
+        steps = values[:, 0]
+        ratios = [
+            f'{one / base:.2f}' if max(one, base) < NEVER else ''
+            for one, base in zip(medians, fast, strict=True)
+        ]
+        rows.append(
+            (
+                SYSTEMS[name].title,
+                f'{int((steps < NEVER).sum())} of {len(steps)}',
+                f'{_cell(medians[0], ".0f")} [{_cell(steps.min(), ".0f")}, '
+                f'{_cell(steps.max(), ".0f")}]',
+                _cell(medians[1], '.3g'),
+                _cell(medians[2], '.3g'),
+                *ratios,
+            )
+        )
+    header = (
+        '',
+        'seeds that got there',
+        'steps',
+        'wall time [s], this machine',
+        'CPU time [s], this machine',
+        'ratio of steps',
+        'of wall time',
+        'of CPU time',
+    )
+    return Table('', header, tuple(rows), EXPLAINED)
+
+
+def _cell(value: float, form: str) -> str:
+    return f'{value:{form}}' if value < NEVER else 'never'
+
+
+def _picture(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Figure:
+    with panels(['Success with 100 test goals'], size=(7.0, 4.2)) as (figure, (ax,)):
+        for name, by_seed in curves.items():
+            runs = [
+                ([point.steps for point in curve], [point.success_rate for point in curve])
+                for curve in by_seed.values()
+            ]
+            band(ax, runs, SYSTEMS[name].title, SYSTEMS[name].look)
+        ax.axhline(SUCCESS, color='#BBBBBB', linewidth=0.8, zorder=0)
+        ax.set_xscale('log')
+        ax.set_xlabel('environment steps')
+        ax.set_ylim(-0.02, 1.02)
+    return figure
