@@ -22,6 +22,7 @@ from mher_ros.learning.train import Trainer
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import episode_seed, Evaluator, PolicyFunction
 import numpy as np
+from numpy.typing import NDArray
 import torch
 
 __all__ = ['evaluation_points', 'findings', 'measure', 'Point', 'reached', 'SYSTEMS']
@@ -198,11 +199,10 @@ def findings(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Measured:
     for column, quantity in enumerate(('steps', 'wall', 'cpu')):
         medians = {name: float(np.median(values[:, column])) for name, values in costs.items()}
         best = min(rivals, key=medians.__getitem__, default=None)
-        known = best is not None and medians[best] < NEVER
-        ours = medians.get(FAST, NEVER)
-        ratio = ours / medians[best] if best is not None and known and ours < NEVER else None
+        ours, theirs = medians.get(FAST, NEVER), NEVER if best is None else medians[best]
+        ratio = ours / theirs if max(ours, theirs) < NEVER else None
         figures[f'{quantity}_ratio_vs_best_sb3'] = ratio
-        figures[f'best_sb3_in_{quantity}'] = best if known else None
+        figures[f'best_sb3_in_{quantity}'] = best if theirs < NEVER else None
         figures[f'median_{quantity}'] = {name: _plain(value) for name, value in medians.items()}
     samples = {
         'columns': Point._fields,
@@ -256,7 +256,7 @@ def _success_rate(evaluator: Evaluator, policy: PolicyFunction, goals: Sequence[
     return float(np.concatenate((half, rest)).mean())
 
 
-def _costs(curves: Sequence[Sequence[Point]]) -> np.ndarray:
+def _costs(curves: Sequence[Sequence[Point]]) -> NDArray[np.float64]:
     """Return steps, wall and CPU seconds of each run (runs, 3)."""
     found = [reached(curve) for curve in curves]
     return np.array(
@@ -271,7 +271,7 @@ def _plain(value: float) -> float | None:
     return float(value) if value < NEVER else None
 
 
-def _table(costs: Mapping[str, np.ndarray]) -> Table:
+def _table(costs: Mapping[str, NDArray[np.float64]]) -> Table:
     rows = []
     fast = np.median(costs[FAST], axis=0) if FAST in costs else np.full(3, NEVER)
     for name, values in costs.items():
