@@ -13,7 +13,7 @@ import pytest
 
 
 def test_ratios_are_those_of_medians_to_the_default():
-    assert ratios({1: [2.0, 1.0, 60.0], 3: [4.0], 10: [9.0, 8.0, 8.0]}, 3) == {
+    assert ratios({1: [2.0, 1.0, 60.0], 3: [4.0, 70.0, 3.0], 10: [9.0, 8.0, 8.0]}, 3) == {
         1: 0.5,
         3: 1.0,
         10: 2.0,
