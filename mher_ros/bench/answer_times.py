@@ -8,6 +8,7 @@ from pathlib import Path
 import time
 from typing import Any
 
+from mher_ros.errors import ArmError
 from mher_ros.ros.latency import Latency
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,7 +53,7 @@ def summary(answers: Times, told: ArrayLike) -> dict[str, Any]:
     times = np.asarray(told)
     taken = taken_by(answers, times)
     if not len(taken):
-        raise ValueError(f'no answer to {len(times)} states')
+        raise ArmError(f'an answer to any of {len(times)} joint states was expected, got none')
     median, p99, p999 = (np.percentile(taken, (50, 99, 99.9)) / 1000.0).tolist()
     answered = np.diff(np.searchsorted(np.sort(answers[:, 1]), times))
     return {
