@@ -10,6 +10,7 @@ from mher_ros.bench.bars import ratio_bars
 from mher_ros.bench.measured import Measured
 from mher_ros.bench.timing import median_ratio, take_turns
 from mher_ros.experiments.table import Table
+from mher_ros.options import override
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
 import numpy as np
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 __all__ = ['measure']
 
 STEPS, ROUNDS, GOALS = 1000, 5, 100
+LENGTH = 50
+"""Steps of an episode of the shipped one."""
 
 
 def measure() -> Measured:
@@ -35,7 +38,7 @@ def measure() -> Measured:
     ours = make('fetch_reach')
     actions = np.random.default_rng(0).uniform(-1, 1, (STEPS, 4)).astype(np.float32)
     seeds = [episode_seed(0, index) for index in range(GOALS)]
-    length = ours.interface.episode_steps
+    options = override(ours.options, {'episode_steps': LENGTH})
 
     def stepping(env: Any) -> Callable[[], object]:
         def run() -> None:
@@ -49,14 +52,14 @@ def measure() -> Measured:
         def run() -> None:
             for seed in seeds:
                 state, _ = env.reset(seed=seed)
-                for _ in range(length):
+                for _ in range(LENGTH):
                     action = _straight(state['observation'][None], state['desired_goal'][None])[0]
                     state, *_ = env.step(action)
 
         return run
 
     def together(workers: int | None) -> Callable[[], object]:
-        evaluator = Evaluator('fetch_reach', workers=workers)
+        evaluator = Evaluator('fetch_reach', options, workers)
         return lambda: evaluator.run(_straight, seeds)
 
     samples = take_turns(
@@ -84,7 +87,7 @@ def measure() -> Measured:
             'Steps', 'steps/s of CPU time', {n: STEPS / np.array(s) for n, s in samples.items()}
         ),
         _table(
-            '100 goals, 50 steps each',
+            f'{GOALS} goals, {LENGTH} steps each',
             'goals/s',
             {n: GOALS / np.array(s) for n, s in goals.items()},
         ),

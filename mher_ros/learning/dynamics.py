@@ -84,12 +84,12 @@ class Dynamics(nn.Module):
             else (difference.square().sum(-1).mean())
         )
         optimiser = self.optimisers[member]
-        optimiser.zero_grad()
-        loss.backward()
+        parameters = optimiser.param_groups[0]['params']
+        gradients = torch.autograd.grad(loss, parameters)
         if self._config.gradient_limit:
-            for layer in layers:
-                for tensor in layer:
-                    nn.utils.clip_grad_norm_([tensor], self._config.gradient_limit)
+            _cut(gradients, self._config.gradient_limit)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
         optimiser.step()
         return float(loss.detach())
 
@@ -115,3 +115,10 @@ class Dynamics(nn.Module):
             state = self.step(state, action)
             errors.append(float(((state - real[index + 1]) / self.observation.std).abs().mean()))
         return errors
+
+
+def _cut(gradients: tuple[Tensor, ...], limit: float) -> None:
+    """Scale each tensor that is longer than ``limit`` down to it; all of them in three calls."""
+    norms = torch.stack(torch._foreach_norm(gradients))
+    scales = (limit / (norms + 1e-6)).clamp_max(1.0)
+    torch._foreach_mul_(gradients, scales.unbind())

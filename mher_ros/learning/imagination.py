@@ -7,6 +7,7 @@ from collections.abc import Callable
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.dynamics import Dynamics
 import numpy as np
+from numpy.typing import NDArray
 import torch
 from torch import Tensor
 
@@ -46,12 +47,40 @@ class Imagination:
         """
         states, actions = [observations], []
         for _ in range(steps):
-            action = self._policy(states[-1], goals)
-            if rng is not None and self._noise:
-                noise = rng.standard_normal(action.shape, dtype=np.float32)
-                action = (action + self._noise * torch.from_numpy(noise)).clamp(-1.0, 1.0)
+            action, following = self._step(states[-1], goals, rng)
             actions.append(action)
-            # A goal that observations repeat stays what it is, whatever the model makes of it.
-            following = self._dynamics.step(states[-1], action)
-            states.append(self._interface.with_goal(following, goals))
+            states.append(following)
         return torch.stack(states), torch.stack(actions) if actions else observations.new_empty(0)
+
+    @torch.no_grad()
+    def ends(
+        self,
+        observations: Tensor,
+        goals: Tensor,
+        lengths: NDArray[np.int64],
+        rng: np.random.Generator | None = None,
+    ) -> Tensor:
+        """
+        Return the last states (B, n) of rollouts of ``lengths`` (B,) steps each.
+
+        A row costs the steps it goes and no more.
+        """
+        longest_first = np.argsort(-lengths, kind='stable')
+        states, goals = observations[longest_first], goals[longest_first]
+        for step in range(lengths.max(initial=0)):
+            going = int((lengths > step).sum())
+            _, states[:going] = self._step(states[:going], goals[:going], rng)
+        ends = torch.empty_like(states)
+        ends[longest_first] = states
+        return ends
+
+    def _step(
+        self, states: Tensor, goals: Tensor, rng: np.random.Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        action = self._policy(states, goals)
+        if rng is not None and self._noise:
+            noise = rng.standard_normal(action.shape, dtype=np.float32)
+            action = (action + self._noise * torch.from_numpy(noise)).clamp(-1.0, 1.0)
+        # A goal that observations repeat stays what it is, whatever the model makes of it.
+        following = self._dynamics.step(states, action)
+        return action, self._interface.with_goal(following, goals)

@@ -65,8 +65,9 @@ class MixedGoals(GoalSource):
 
     def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
         """Return goals of both sources, row by row."""
-        pick = rng.random((len(batch.steps), 1)) < self._share
-        return np.where(pick, self._first.propose(batch, rng), self._second.propose(batch, rng))
+        pick = rng.random(len(batch.steps)) < self._share
+        goals = _with_proposals(batch.goals, batch, pick, self._first, rng)
+        return _with_proposals(goals, batch, ~pick, self._second, rng)
 
 
 class RandomGoals(GoalSource):
@@ -105,10 +106,8 @@ def head_for(
     """
     if not share:
         return batch
-    pick = rng.random((len(batch.steps), 1)) < share
-    return dataclasses.replace(
-        batch, goals=np.where(pick, source.propose(batch, rng), batch.goals)
-    )
+    pick = rng.random(len(batch.steps)) < share
+    return dataclasses.replace(batch, goals=_with_proposals(batch.goals, batch, pick, source, rng))
 
 
 def relabel(
@@ -118,4 +117,18 @@ def relabel(
     mask = rng.random(len(batch.steps)) < probability
     if source is None or not probability:
         return batch.goals, np.zeros_like(mask)
-    return np.where(mask[:, None], source.propose(batch, rng), batch.goals), mask
+    return _with_proposals(batch.goals, batch, mask, source, rng), mask
+
+
+def _with_proposals(
+    goals: NDArray[np.float32],
+    batch: Transitions,
+    pick: NDArray[np.bool_],
+    source: GoalSource,
+    rng: np.random.Generator,
+) -> NDArray[np.float32]:
+    """Return ``goals`` with those of ``source`` in the picked rows; it is asked for no others."""
+    rows = np.flatnonzero(pick)
+    changed = goals.copy()
+    changed[rows] = source.propose(batch.rows(rows), rng)
+    return changed

@@ -26,11 +26,12 @@ class VirtualGoals(GoalSource):
 
     def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
         """Return the goal of one of the n + 1 states (the real one counts), uniformly."""
-        count = len(batch.steps)
         start = self._interface.with_goal(batch.next_observations, batch.goals)
-        states, _ = self._imagination.run(
-            torch.from_numpy(start), torch.from_numpy(batch.goals), self._steps, rng
+        chosen = self._imagination.ends(
+            torch.from_numpy(start),
+            torch.from_numpy(batch.goals),
+            rng.integers(self._steps + 1, size=len(batch.steps)),
+            rng,
         )
-        chosen = states[rng.integers(self._steps + 1, size=count), np.arange(count)]
         proposed: NDArray[np.float32] = self._interface.achieved_goal(chosen).numpy()
         return proposed

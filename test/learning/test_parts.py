@@ -106,8 +106,8 @@ def test_a_batch_that_heads_for_no_other_goals_draws_nothing(counted_replay, rng
 
 def test_virtual_goals_lie_on_the_rollout_from_the_next_state(counted_replay, interface, rng):
     def policy(observations, goals):
-        # The rollout must be driven under the original goals.
-        assert torch.equal(goals, torch.from_numpy(batch.goals))
+        # Each row must be driven under its original goal, which tells its slot as its place does.
+        assert torch.equal(goals[:, 0] - 1000.0, (-observations[:, 1] // 100.0))
         return torch.tensor([[1.0, 0.0]]).expand(len(goals), 2)
 
     batch = counted_replay.sample(2000, rng)
@@ -117,6 +117,40 @@ def test_virtual_goals_lie_on_the_rollout_from_the_next_state(counted_replay, in
     # One of the real s_{t+1} and three virtual states, each as likely as another.
     assert np.bincount(ahead.astype(int)) / 2000 == pytest.approx([0.25] * 4, abs=0.04)
     assert np.array_equal(goals[:, 1], batch.next_observations[:, 1])
+
+
+def test_a_rollout_takes_each_row_as_far_as_it_goes_and_no_further(interface):
+    start = torch.tensor([[0.0, 0.0, 5.0], [1.0, 1.0, 0.0], [0.0, 8.0, 0.0], [3.0, 0.0, 0.0]])
+    goals = torch.tensor([[4.0, 0.0], [1.0, 9.0], [0.0, 0.0], [0.0, 0.0]])
+    asked = []
+
+    def towards_the_goal(observations, goals):
+        asked.append(len(goals))
+        return (goals - observations[:, :2]).clamp(-1.0, 1.0)
+
+    imagination = Imagination(KnownDynamics(), towards_the_goal, interface)
+    lengths = np.array([1, 3, 0, 3])
+    ends = imagination.ends(start, goals, lengths)
+    assert asked == [3, 2, 2]
+    states, _ = imagination.run(start, goals, 3)
+    assert torch.equal(ends, states[lengths, np.arange(4)])
+    assert torch.equal(imagination.ends(start, goals, np.zeros(4, int)), start)
+
+
+def test_a_source_is_asked_for_the_rows_that_are_relabelled_and_no_others(counted_replay, rng):
+    batch = counted_replay.sample(200, rng)
+    asked = []
+
+    class Asked(FixedGoals):
+        def propose(self, batch, rng):
+            asked.append(batch.observations)
+            return super().propose(batch, rng)
+
+    goals, mask = relabel(batch, Asked(7.0), 0.5, rng)
+    assert 50 < mask.sum() < 150
+    assert np.array_equal(asked[0], batch.observations[mask])
+    assert (goals[mask] == 7.0).all()
+    assert np.array_equal(goals[~mask], batch.goals[~mask])
 
 
 def test_a_rollout_starts_from_a_state_that_reads_as_under_its_goal(
