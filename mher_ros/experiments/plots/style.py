@@ -66,6 +66,8 @@ STYLE: Any = {
 }
 PANEL = (4.2, 3.1)
 """Size of a panel [inch]."""
+LEGEND_ROW = 0.22
+"""Height of a line of the legend [inch]."""
 
 
 def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -103,11 +105,12 @@ def panels(
             for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
                 handles.setdefault(label, handle)
         if handles:
+            beside = min(len(handles), 3 * across)
+            # Many lines must not leave the panels without room.
+            below = -(-len(handles) // beside)
+            figure.set_figheight(size[1] * down + 0.3 + LEGEND_ROW * below)
             figure.legend(
-                list(handles.values()),
-                list(handles),
-                loc='outside lower center',
-                ncols=min(len(handles), 3 * across),
+                list(handles.values()), list(handles), loc='outside lower center', ncols=beside
             )
 
 
