@@ -47,7 +47,8 @@ class Imagination:
         """
         states, actions = [observations], []
         for _ in range(steps):
-            action, following = self._step(states[-1], goals, rng)
+            noise = None if rng is None else self.noise(1, len(goals), rng)
+            action, following = self._step(states[-1], goals, None if noise is None else noise[0])
             actions.append(action)
             states.append(following)
         return torch.stack(states), torch.stack(actions) if actions else observations.new_empty(0)
@@ -58,29 +59,34 @@ class Imagination:
         observations: Tensor,
         goals: Tensor,
         lengths: NDArray[np.int64],
-        rng: np.random.Generator | None = None,
+        noise: Tensor | None = None,
     ) -> Tensor:
         """
         Return the last states (B, n) of rollouts of ``lengths`` (B,) steps each.
 
-        A row costs the steps it goes and no more.
+        A row costs the steps it goes and no more. ``noise`` (steps, B, k) is added to actions.
         """
         longest_first = np.argsort(-lengths, kind='stable')
         states, goals = observations[longest_first], goals[longest_first]
         for step in range(lengths.max(initial=0)):
             going = int((lengths > step).sum())
-            _, states[:going] = self._step(states[:going], goals[:going], rng)
+            shaken = None if noise is None else noise[step, longest_first[:going]]
+            _, states[:going] = self._step(states[:going], goals[:going], shaken)
         ends = torch.empty_like(states)
         ends[longest_first] = states
         return ends
 
-    def _step(
-        self, states: Tensor, goals: Tensor, rng: np.random.Generator | None
-    ) -> tuple[Tensor, Tensor]:
+    def noise(self, steps: int, rows: int, rng: np.random.Generator) -> Tensor | None:
+        """Draw what is added to the actions of rollouts (steps, rows, k); None if nothing is."""
+        if not self._noise:
+            return None
+        shape = steps, rows, len(self._interface.action)
+        return self._noise * torch.from_numpy(rng.standard_normal(shape, dtype=np.float32))
+
+    def _step(self, states: Tensor, goals: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         action = self._policy(states, goals)
-        if rng is not None and self._noise:
-            noise = rng.standard_normal(action.shape, dtype=np.float32)
-            action = (action + self._noise * torch.from_numpy(noise)).clamp(-1.0, 1.0)
+        if noise is not None:
+            action = (action + noise).clamp(-1.0, 1.0)
         # A goal that observations repeat stays what it is, whatever the model makes of it.
         following = self._dynamics.step(states, action)
         return action, self._interface.with_goal(following, goals)

@@ -18,16 +18,27 @@ __all__ = [
     'NoisyGoals',
     'RandomGoals',
     'relabel',
+    'Rows',
     'SeenGoals',
 ]
+
+
+Rows = NDArray[np.bool_] | None
+"""A mask (B,); None: all."""
 
 
 class GoalSource(abc.ABC):
     """Proposes a goal for each transition of a batch."""
 
     @abc.abstractmethod
-    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
-        """Return goals (B, m)."""
+    def propose(
+        self, batch: Transitions, rng: np.random.Generator, wanted: Rows = None
+    ) -> NDArray[np.float32]:
+        """
+        Return goals (B, m); those of rows that are not ``wanted`` (B,) may be anything.
+
+        Chance is drawn for all rows alike, so that it does not hang on what is wanted.
+        """
 
 
 class FutureGoals(GoalSource):
@@ -36,7 +47,9 @@ class FutureGoals(GoalSource):
     def __init__(self, replay: EpisodeReplay, interface: TaskInterface) -> None:
         self._replay, self._interface = replay, interface
 
-    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+    def propose(
+        self, batch: Transitions, rng: np.random.Generator, wanted: Rows = None
+    ) -> NDArray[np.float32]:
         """Return a goal from t + 1 to the end, uniformly."""
         goals: NDArray[np.float32] = self._interface.achieved_goal(
             self._replay.sample_future(batch, rng)
@@ -50,7 +63,9 @@ class SeenGoals(GoalSource):
     def __init__(self, replay: EpisodeReplay, interface: TaskInterface) -> None:
         self._replay, self._interface = replay, interface
 
-    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+    def propose(
+        self, batch: Transitions, rng: np.random.Generator, wanted: Rows = None
+    ) -> NDArray[np.float32]:
         """Return the goals achieved by transitions drawn anew."""
         seen = self._replay.sample(len(batch.steps), rng)
         goals: NDArray[np.float32] = self._interface.achieved_goal(seen.next_observations)
@@ -63,11 +78,14 @@ class MixedGoals(GoalSource):
     def __init__(self, first: GoalSource, second: GoalSource, share: float) -> None:
         self._first, self._second, self._share = first, second, share
 
-    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+    def propose(
+        self, batch: Transitions, rng: np.random.Generator, wanted: Rows = None
+    ) -> NDArray[np.float32]:
         """Return goals of both sources, row by row."""
         pick = rng.random(len(batch.steps)) < self._share
-        goals = _with_proposals(batch.goals, batch, pick, self._first, rng)
-        return _with_proposals(goals, batch, ~pick, self._second, rng)
+        # The second source is asked for all: what it does not need to do costs it nothing.
+        first = self._first.propose(batch, rng, pick if wanted is None else pick & wanted)
+        return np.where(pick[:, None], first, self._second.propose(batch, rng, wanted))
 
 
 class RandomGoals(GoalSource):
@@ -77,7 +95,9 @@ class RandomGoals(GoalSource):
         self._low = np.array(interface.goal_low, np.float32)
         self._high = np.array(interface.goal_high, np.float32)
 
-    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+    def propose(
+        self, batch: Transitions, rng: np.random.Generator, wanted: Rows = None
+    ) -> NDArray[np.float32]:
         """Return goals that have nothing to do with the transitions."""
         share = rng.random(batch.goals.shape, dtype=np.float32)
         return self._low + share * (self._high - self._low)
@@ -89,9 +109,11 @@ class NoisyGoals(GoalSource):
     def __init__(self, source: GoalSource, deviation: float) -> None:
         self._source, self._deviation = source, np.float32(deviation)
 
-    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+    def propose(
+        self, batch: Transitions, rng: np.random.Generator, wanted: Rows = None
+    ) -> NDArray[np.float32]:
         """Return goals near those of the source."""
-        goals = self._source.propose(batch, rng)
+        goals = self._source.propose(batch, rng, wanted)
         return goals + self._deviation * rng.standard_normal(goals.shape, dtype=np.float32)
 
 
@@ -106,8 +128,10 @@ def head_for(
     """
     if not share:
         return batch
-    pick = rng.random(len(batch.steps)) < share
-    return dataclasses.replace(batch, goals=_with_proposals(batch.goals, batch, pick, source, rng))
+    pick = rng.random((len(batch.steps), 1)) < share
+    return dataclasses.replace(
+        batch, goals=np.where(pick, source.propose(batch, rng), batch.goals)
+    )
 
 
 def relabel(
@@ -117,18 +141,4 @@ def relabel(
     mask = rng.random(len(batch.steps)) < probability
     if source is None or not probability:
         return batch.goals, np.zeros_like(mask)
-    return _with_proposals(batch.goals, batch, mask, source, rng), mask
-
-
-def _with_proposals(
-    goals: NDArray[np.float32],
-    batch: Transitions,
-    pick: NDArray[np.bool_],
-    source: GoalSource,
-    rng: np.random.Generator,
-) -> NDArray[np.float32]:
-    """Return ``goals`` with those of ``source`` in the picked rows; it is asked for no others."""
-    rows = np.flatnonzero(pick)
-    changed = goals.copy()
-    changed[rows] = source.propose(batch.rows(rows), rng)
-    return changed
+    return np.where(mask[:, None], source.propose(batch, rng, mask), batch.goals), mask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.imagination import Imagination
-from mher_ros.learning.relabel import GoalSource
+from mher_ros.learning.relabel import GoalSource, Rows
 from mher_ros.learning.replay import Transitions
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,18 @@ class VirtualGoals(GoalSource):
     def __init__(self, imagination: Imagination, interface: TaskInterface, steps: int) -> None:
         self._imagination, self._interface, self._steps = imagination, interface, steps
 
-    def propose(self, batch: Transitions, rng: np.random.Generator) -> NDArray[np.float32]:
+    def propose(
+        self, batch: Transitions, rng: np.random.Generator, wanted: Rows = None
+    ) -> NDArray[np.float32]:
         """Return the goal of one of the n + 1 states (the real one counts), uniformly."""
+        count = len(batch.steps)
         start = self._interface.with_goal(batch.next_observations, batch.goals)
+        noise = self._imagination.noise(self._steps, count, rng)
+        lengths = rng.integers(self._steps + 1, size=count)
+        if wanted is not None:
+            lengths = np.where(wanted, lengths, 0)
         chosen = self._imagination.ends(
-            torch.from_numpy(start),
-            torch.from_numpy(batch.goals),
-            rng.integers(self._steps + 1, size=len(batch.steps)),
-            rng,
+            torch.from_numpy(start), torch.from_numpy(batch.goals), lengths, noise
         )
         proposed: NDArray[np.float32] = self._interface.achieved_goal(chosen).numpy()
         return proposed

@@ -74,7 +74,7 @@ class Source:
     def __init__(self, propose):
         self._propose = propose
 
-    def propose(self, batch, rng):
+    def propose(self, batch, rng, wanted=None):
         return self._propose(batch)
 
 

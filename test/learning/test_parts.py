@@ -9,7 +9,14 @@ from mher_ros.learning.dynamics import Dynamics
 from mher_ros.learning.imagination import Imagination
 from mher_ros.learning.networks import Actor, Critic, Policy, View
 from mher_ros.learning.normaliser import Normaliser
-from mher_ros.learning.relabel import FutureGoals, head_for, MixedGoals, relabel, SeenGoals
+from mher_ros.learning.relabel import (
+    FutureGoals,
+    head_for,
+    MixedGoals,
+    NoisyGoals,
+    relabel,
+    SeenGoals,
+)
 from mher_ros.learning.targets import OneStepTarget
 from mher_ros.learning.virtual_goals import VirtualGoals
 import numpy as np
@@ -137,18 +144,40 @@ def test_a_rollout_takes_each_row_as_far_as_it_goes_and_no_further(interface):
     assert torch.equal(imagination.ends(start, goals, np.zeros(4, int)), start)
 
 
-def test_a_source_is_asked_for_the_rows_that_are_relabelled_and_no_others(counted_replay, rng):
+def test_what_is_wanted_decides_what_is_rolled_out_and_not_what_chance_brings(
+    counted_replay, interface, rng
+):
+    batch = counted_replay.sample(200, rng)
+    rolled_out = []
+
+    def right(observations, goals):
+        rolled_out.append(len(goals))
+        return torch.tensor([[1.0, 0.0]]).expand(len(goals), 2)
+
+    imagination = Imagination(KnownDynamics(), right, interface, noise=0.1)
+    virtual = VirtualGoals(imagination, interface, steps=2)
+    source = MixedGoals(NoisyGoals(virtual, 0.1), FixedGoals(7.0), 0.5)
+    wanted = np.arange(200) < 50
+    some, every = (
+        source.propose(batch, np.random.default_rng(3), rows) for rows in (wanted, None)
+    )
+    assert np.array_equal(some[wanted], every[wanted])
+    assert 0 < rolled_out[0] <= 50 < rolled_out[2]
+    assert len(rolled_out) == 4
+
+
+def test_only_the_rows_that_are_relabelled_are_asked_for(counted_replay, rng):
     batch = counted_replay.sample(200, rng)
     asked = []
 
     class Asked(FixedGoals):
-        def propose(self, batch, rng):
-            asked.append(batch.observations)
+        def propose(self, batch, rng, wanted=None):
+            asked.append(wanted)
             return super().propose(batch, rng)
 
     goals, mask = relabel(batch, Asked(7.0), 0.5, rng)
     assert 50 < mask.sum() < 150
-    assert np.array_equal(asked[0], batch.observations[mask])
+    assert np.array_equal(asked[0], mask)
     assert (goals[mask] == 7.0).all()
     assert np.array_equal(goals[~mask], batch.goals[~mask])
 

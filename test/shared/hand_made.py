@@ -15,7 +15,7 @@ class FixedGoals(GoalSource):
     def __init__(self, value):
         self.value = value
 
-    def propose(self, batch, rng):
+    def propose(self, batch, rng, wanted=None):
         return np.full_like(batch.goals, self.value)
 
 
