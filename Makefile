@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+BENCH_ARGS ?=
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
 UV ?= uv
@@ -59,6 +60,10 @@ nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves 
 .PHONY: demo
 demo: $(PACKAGE_STAMP) ## train, export and run a small policy
 	$(VENV)/bin/mher demo $(DEMO_ARGS)
+
+.PHONY: bench
+bench: $(PACKAGE_STAMP) ## measure all, for an hour and a half, into docs/benchmarks.md
+	$(VENV)/bin/mher bench all --page docs/benchmarks.md --out docs/benchmarks $(BENCH_ARGS)
 
 .PHONY: lint
 lint: $(PACKAGE_STAMP) ## check style, types and the direction of imports

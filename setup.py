@@ -62,7 +62,7 @@ setup(
     ],
     extras_require={
         # The rival of `mher bench learning` and `mher bench update`.
-        'bench': ['stable-baselines3>=2.7,<3'],
+        'bench': ['stable-baselines3==2.9.2'],
         # `mher experiment --on ray`.
         'ray': ['ray>=2.50,<3'],
         # `colcon test` runs pytest only for packages whose test extra names it.

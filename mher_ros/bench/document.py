@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mher_ros.bench.measured import BenchError, read
+from mher_ros.bench.measured import BenchError, make_folder, read
 from mher_ros.bench.targets import target_table
 from mher_ros.experiments.table import markdown
 from mher_ros.files import write_atomically
@@ -47,7 +47,7 @@ def write_document(page: Path, folder: Path, summaries: Mapping[str, str]) -> No
             parts.append(f'![{summary}]({beside}/{name}.png)')
         parts.append(f'{values["when"]}; [all samples]({beside}/{name}.json).')
     text = f'{head}{BEGIN}\n' + '\n\n'.join(parts) + f'\n{END}{tail}'
-    page.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(page.parent)
     write_atomically(page, text.encode())
 
 

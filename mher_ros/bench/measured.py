@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import datetime
 import json
@@ -15,7 +16,7 @@ from mher_ros.experiments.plots.style import png
 from mher_ros.experiments.table import markdown, Table
 from mher_ros.files import write_atomically
 
-__all__ = ['BenchError', 'Measured', 'read', 'text', 'to_dict', 'write']
+__all__ = ['BenchError', 'make_folder', 'Measured', 'read', 'text', 'to_dict', 'write']
 
 
 class BenchError(MherError):
@@ -43,28 +44,33 @@ def text(measured: Measured) -> str:
     return '\n\n'.join(parts)
 
 
-def to_dict(name: str, measured: Measured) -> dict[str, Any]:
-    """Return all of it as plain JSON values."""
+def to_dict(name: str, measured: Measured, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all of it as plain JSON values, and what was asked for."""
     return {
         'benchmark': name,
         **measured.figures,
         'tables': [dataclasses.asdict(table) for table in measured.tables],
         'when': datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
+        'arguments': dict(arguments),
         'machine': machine_facts(),
         'samples': measured.samples,
     }
 
 
-def write(name: str, measured: Measured, folder: Path) -> Path:
-    """Write NAME.json, and NAME.png if there is a picture, into ``folder``; return the first."""
+def make_folder(folder: Path) -> None:
+    """Make the folder that files are to be written into, unless it is there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BenchError(f'cannot make the folder {folder}: {error.strerror}') from error
-    if measured.picture is not None:
-        write_atomically(folder / f'{name}.png', png(measured.picture))
+
+
+def write(name: str, values: Mapping[str, Any], picture: Figure | None, folder: Path) -> Path:
+    """Write NAME.json, and NAME.png if there is a picture, into ``folder``; return the first."""
+    if picture is not None:
+        write_atomically(folder / f'{name}.png', png(picture))
     path = folder / f'{name}.json'
-    write_atomically(path, (json.dumps(to_dict(name, measured), indent=1) + '\n').encode())
+    write_atomically(path, (json.dumps(values, indent=1, allow_nan=False) + '\n').encode())
     return path
 
 

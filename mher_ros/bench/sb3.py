@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 __all__ = ['Pace', 'require_sb3', 'Sb3Learner', 'ZOO_PACE']
 
+VERSION = '2.9.2'
+
 # rl-baselines3-zoo, hyperparams/sac.yml, FetchReach-v1. Its `normalize: True` puts the environment
 # into VecNormalize with the learner's gamma (rl_zoo3/exp_manager.py).
 GAMMA, LEARNING_RATE, HIDDEN, SAMPLED_GOALS = 0.95, 1e-3, (64, 64), 4
@@ -45,7 +47,7 @@ def require_sb3() -> Any:
     except ImportError:
         raise BenchError(
             'the rival of this benchmark is the package stable-baselines3: '
-            "pip install 'mher_ros[bench]', or pip install stable-baselines3"
+            f"pip install 'mher_ros[bench]', or pip install stable-baselines3=={VERSION}"
         ) from None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mher_ros.bench.bars import ratio_bars
 from mher_ros.bench.measured import Measured
-from mher_ros.bench.timing import median_ratio, take_turns
+from mher_ros.bench.timing import ratio_cell, ratio_figures, Samples, take_turns
 from mher_ros.experiments.table import Table
 from mher_ros.options import override
 from mher_ros.tasks import make
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 __all__ = ['measure']
 
-STEPS, ROUNDS, GOALS = 1000, 5, 100
+STEPS, GOALS = 1000, 100
+SHIPPED = 'FetchReach-v4'
 LENGTH = 50
 """Steps of an episode of the shipped one."""
 
 
-def measure() -> Measured:
+def measure(rounds: int) -> Measured:
     """
     Time fetch_reach against Gymnasium-Robotics' FetchReach-v4, and evaluations of 100 goals.
 
@@ -34,7 +35,7 @@ def measure() -> Measured:
     import gymnasium_robotics
 
     gymnasium.register_envs(gymnasium_robotics)
-    shipped: Any = gymnasium.make('FetchReach-v4', max_episode_steps=10**9).unwrapped
+    shipped: Any = gymnasium.make(SHIPPED, max_episode_steps=10**9).unwrapped
     ours = make('fetch_reach')
     actions = np.random.default_rng(0).uniform(-1, 1, (STEPS, 4)).astype(np.float32)
     seeds = [episode_seed(0, index) for index in range(GOALS)]
@@ -63,8 +64,8 @@ def measure() -> Measured:
         return lambda: evaluator.run(_straight, seeds)
 
     samples = take_turns(
-        {'fetch_reach': stepping(ours), 'FetchReach-v4': stepping(shipped)},
-        ROUNDS,
+        {'fetch_reach': stepping(ours), SHIPPED: stepping(shipped)},
+        rounds,
         time.process_time,
     )
     goals = take_turns(
@@ -72,37 +73,35 @@ def measure() -> Measured:
             'all cores': together(None),
             'one core': together(1),
             'loop over fetch_reach': loop(ours),
-            'loop over FetchReach-v4': loop(shipped),
+            f'loop over {SHIPPED}': loop(shipped),
         },
-        ROUNDS,
+        rounds,
     )
     figures = {
-        'ratio': median_ratio(samples, 'FetchReach-v4', 'fetch_reach'),
-        'evaluation_ratio_vs_loop': median_ratio(goals, 'loop over FetchReach-v4', 'all cores'),
-        'evaluation_ratio_vs_own_loop': median_ratio(goals, 'loop over fetch_reach', 'all cores'),
-        'evaluation_ratio_vs_one_core': median_ratio(goals, 'one core', 'all cores'),
+        **ratio_figures('ratio', samples, SHIPPED, 'fetch_reach'),
+        **ratio_figures('evaluation_ratio_vs_loop', goals, f'loop over {SHIPPED}', 'all cores'),
+        **ratio_figures(
+            'evaluation_ratio_vs_own_loop', goals, 'loop over fetch_reach', 'all cores'
+        ),
+        **ratio_figures('evaluation_ratio_vs_one_core', goals, 'one core', 'all cores'),
     }
     tables = (
+        _table('Steps', STEPS, 'steps/s of CPU time', samples, SHIPPED),
         _table(
-            'Steps', 'steps/s of CPU time', {n: STEPS / np.array(s) for n, s in samples.items()}
-        ),
-        _table(
-            f'{GOALS} goals, {LENGTH} steps each',
-            'goals/s',
-            {n: GOALS / np.array(s) for n, s in goals.items()},
+            f'{GOALS} goals, {LENGTH} steps each', GOALS, 'goals/s', goals, f'loop over {SHIPPED}'
         ),
     )
     raw = {'seconds_of_1000_steps': samples, 'seconds_of_100_goals': goals}
     return Measured(figures, tables, raw, ratio_bars(tables))
 
 
-def _table(title: str, unit: str, rates: dict[str, NDArray[np.float64]]) -> Table:
-    medians = {name: float(np.median(values)) for name, values in rates.items()}
-    slowest = min(medians.values())
+def _table(title: str, count: int, unit: str, seconds: Samples, base: str) -> Table:
+    """Return a row a rival, given the seconds it took to do ``count`` of the things."""
     rows = tuple(
-        (name, f'{value:.4g}', f'{value / slowest:.2f}') for name, value in medians.items()
+        (name, f'{count / np.median(values):.4g}', ratio_cell(seconds, base, name))
+        for name, values in seconds.items()
     )
-    return Table(title, ('', f'{unit}, this machine', 'ratio'), rows)
+    return Table(title, ('', f'{unit}, this machine', f'over {base}'), rows)
 
 
 def _straight(

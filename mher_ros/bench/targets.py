@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 
@@ -35,7 +35,7 @@ class Target:
             return 'aim reached'
         if sign * value <= sign * self.target:
             return 'met'
-        return f'short by {100.0 * abs(value / self.target - 1.0):.0f} %'
+        return f'short by {100.0 * abs(value / self.target - 1.0):.1f} %'
 
 
 TARGETS = (
@@ -74,9 +74,12 @@ def target_table(figures: Mapping[str, Mapping[str, Any]]) -> Table:
     """Return what was measured beside what was wanted; ``figures`` by benchmark."""
     rows = []
     for target in TARGETS:
-        value = figures.get(target.benchmark, {}).get(target.figure)
+        found = figures.get(target.benchmark, {})
+        value, interval = found.get(target.figure), found.get(f'{target.figure}_interval')
         sign = '<=' if target.at_most else '>='
-        measured = ('not measured', '') if value is None else (f'{value:.3g}', target.met(value))
+        measured = ('not measured', '')
+        if value is not None:
+            measured = f'{value:.3g}{_interval_text(interval)}', target.met(value)
         rows.append(
             (
                 f'`{target.benchmark}`',
@@ -86,5 +89,12 @@ def target_table(figures: Mapping[str, Mapping[str, Any]]) -> Table:
                 *measured,
             )
         )
-    header = ('bench', 'figure', 'target', 'aim', 'measured', '')
+    header = ('bench', 'figure', 'target', 'aim', 'measured [95 % interval]', '')
     return Table('Targets', header, tuple(rows))
+
+
+def _interval_text(interval: Sequence[float | None] | None) -> str:
+    if interval is None:
+        return ''
+    low, high = ('inf' if end is None else f'{end:.3g}' for end in interval)
+    return f' [{low}, {high}]'

@@ -12,20 +12,31 @@ import sys
 from typing import Any, NamedTuple
 
 from mher_ros.cli.argument_types import names, positive, positives, seed, seeds
-from mher_ros.cli.exit_codes import FAILED
+from mher_ros.cli.exit_codes import FAILED, INTERRUPTED
 
 SUMMARY = 'measure, against a rival in the same run where there is one'
 
 ALL = 'all of these, one after the other, into a page'
-PAGE, FOLDER = Path('docs') / 'benchmarks.md', Path('docs') / 'benchmarks'
 KEPT = Path('runs') / 'bench'
+PAGE = KEPT / 'benchmarks.md'
 
 
 class Benchmark(NamedTuple):
     """A module of ``mher_ros.bench`` with a function ``measure`` of these arguments."""
 
     summary: str
+    takes: str
+    """How long, with its defaults, on two cores that have nothing else to do."""
     arguments: Mapping[str, dict[str, Any]]
+
+
+def _rounds(default: int) -> dict[str, Any]:
+    return {
+        'type': positive,
+        'default': default,
+        'metavar': 'N',
+        'help': f'times that each rival takes its turn (default {default})',
+    }
 
 
 SEED = {'type': seed, 'default': 0, 'help': 'of training, and of goals (default 0)'}
@@ -36,12 +47,13 @@ POLICY = {
 BENCHMARKS = {
     'learning': Benchmark(
         'steps and time until fetch_reach is learnt, against stable-baselines3',
+        'an hour',
         {
             'seeds': {
                 'type': seeds,
-                'default': '5',
+                'default': '11-15',
                 'metavar': 'N',
-                'help': 'how many, or which (1-5; 1,2,7) (default 5)',
+                'help': 'how many, or which (1-5; 1,2,7) (default 11-15)',
             },
             'limit': {
                 'type': positive,
@@ -52,30 +64,36 @@ BENCHMARKS = {
             'systems': {
                 'type': names,
                 'metavar': 'A,B',
-                'help': 'which learn (default: all)',
+                'help': 'of mher_fast, mher_paper, her_fast, sb3_sac, sb3_ddpg, '
+                'sb3_sac_our_pace, sb3_ddpg_our_pace (default: all)',
             },
         },
     ),
     'step': Benchmark(
-        'steps of fetch_reach against those of the shipped one; 100 goals against a plain loop', {}
+        'steps of fetch_reach against those of the shipped one; 100 goals against a plain loop',
+        'a minute',
+        {'rounds': _rounds(15)},
     ),
     'update': Benchmark(
         "one gradient update of mher and of her against one of stable-baselines3's DDPG+HER",
-        {'rounds': {'type': positive, 'default': 40, 'metavar': 'N', 'help': 'default 40'}},
+        'a minute',
+        {'rounds': _rounds(40)},
     ),
     'bridge': Benchmark(
         'steps of fetch_reach behind ROS topics against those in one process and bare messages',
+        'a minute',
         {
             'steps': {
                 'type': positive,
                 'default': 10_000,
                 'metavar': 'N',
-                'help': 'steps of each (default 10000)',
+                'help': 'steps of each, at least 4000 (default 10000)',
             }
         },
     ),
     'latency': Benchmark(
         'from a joint state to its command, against a node that only answers',
+        '4 minutes',
         {
             'seconds': {
                 'type': positive,
@@ -100,8 +118,9 @@ BENCHMARKS = {
     ),
     'scale': Benchmark(
         'how updates, memory, evaluation and training grow with what one may choose',
+        '3 minutes',
         {
-            'rounds': {'type': positive, 'default': 20, 'metavar': 'N', 'help': 'default 20'},
+            'rounds': _rounds(20),
             'axes': {
                 'type': names,
                 'metavar': 'A,B',
@@ -112,12 +131,18 @@ BENCHMARKS = {
     ),
     'deploy': Benchmark(
         'a policy on a simulated arm: goals reached, error, time',
+        '6 minutes',
         {
             'robot': {
                 'default': 'fetch',
                 'help': 'a name in config/robots, or a YAML file (default fetch)',
             },
-            'goals': {'type': positive, 'default': 100, 'metavar': 'N', 'help': 'default 100'},
+            'goals': {
+                'type': positive,
+                'default': 100,
+                'metavar': 'N',
+                'help': 'that the arm is sent to (default 100)',
+            },
             'output': {
                 'default': 'robot',
                 'help': "what the arm is told (default: what the robot's file says)",
@@ -132,7 +157,8 @@ BENCHMARKS = {
 def declare(parser: argparse.ArgumentParser) -> None:
     parsers = parser.add_subparsers(required=True, metavar='WHAT', dest='what')
     for name, benchmark in BENCHMARKS.items():
-        one = parsers.add_parser(name, help=benchmark.summary, description=benchmark.summary)
+        summary = f'{benchmark.summary} (about {benchmark.takes} on two quiet cores)'
+        one = parsers.add_parser(name, help=summary, description=summary)
         for argument, choices in benchmark.arguments.items():
             one.add_argument(f'--{argument}', **choices)
         one.add_argument('--json', action='store_true', help='print one JSON object')
@@ -143,12 +169,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
             metavar='DIR',
             help=f'where {name}.json and its picture are written (default {KEPT})',
         )
-    together = parsers.add_parser('all', help=ALL, description=ALL)
+    summary = f'{ALL} (about an hour and a half on two quiet cores)'
+    together = parsers.add_parser('all', help=summary, description=summary)
     together.add_argument(
-        '--page', type=Path, default=PAGE, metavar='FILE', help=f'default {PAGE}'
+        '--page',
+        type=Path,
+        default=PAGE,
+        metavar='FILE',
+        help='Markdown that the findings are written into, between its two marks, or that is '
+        f'made (default {PAGE})',
     )
     together.add_argument(
-        '--out', type=Path, default=FOLDER, metavar='DIR', help=f'default {FOLDER}'
+        '--out',
+        type=Path,
+        default=KEPT,
+        metavar='DIR',
+        help=f'where JSON and pictures are written (default {KEPT})',
     )
     together.add_argument(
         '--missing', action='store_true', help='measure only what DIR does not hold yet'
@@ -156,19 +192,37 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    if chosen.what == 'all':
-        return _all(chosen.page, chosen.out, chosen.missing)
     from mher_ros.bench import measured
 
-    module = importlib.import_module(f'mher_ros.bench.{chosen.what}')
-    arguments = BENCHMARKS[chosen.what].arguments
-    found = module.measure(**{name: getattr(chosen, name) for name in arguments})
-    path = measured.write(chosen.what, found, chosen.out)
+    measured.make_folder(chosen.out)
+    if chosen.what == 'all':
+        return _all(chosen.page, chosen.out, chosen.missing)
+    arguments = {name: getattr(chosen, name) for name in BENCHMARKS[chosen.what].arguments}
+    try:
+        module = importlib.import_module(f'mher_ros.bench.{chosen.what}')
+        found = module.measure(**arguments)
+    except ModuleNotFoundError as error:
+        if not _is_of_ros(error.name or ''):
+            raise
+        raise measured.BenchError(
+            f'{chosen.what} needs ROS, and {error.name} was not found: source a ROS 2 '
+            'installation, or use the environment that `make venv` creates'
+        ) from error
+    values = measured.to_dict(chosen.what, found, arguments)
+    interrupted = bool(found.figures.get('interrupted'))
+    # Beside what a whole run has left, not over it.
+    name = f'{chosen.what}.partial' if interrupted else chosen.what
+    path = measured.write(name, values, found.picture, chosen.out)
     if chosen.json:
-        print(json.dumps(measured.to_dict(chosen.what, found)))
+        print(json.dumps(values, allow_nan=False))
     else:
         print(f'{measured.text(found)}\n\n{path}')
-    return 0
+    return INTERRUPTED if interrupted else 0
+
+
+def _is_of_ros(module: str) -> bool:
+    package = module.partition('.')[0]
+    return package in ('rclpy', 'std_srvs') or package.endswith(('_msgs', '_interfaces'))
 
 
 def _all(page: Path, folder: Path, only_missing: bool) -> int:
@@ -176,16 +230,35 @@ def _all(page: Path, folder: Path, only_missing: bool) -> int:
 
     failed = []
     summaries = {name: benchmark.summary for name, benchmark in BENCHMARKS.items()}
+    # Before anything is measured, too: a page that cannot be written is told of at once.
+    write_document(page, folder, summaries)
     for number, name in enumerate(BENCHMARKS, 1):
-        if only_missing and (folder / f'{name}.json').exists():
+        kept = folder / f'{name}.json'
+        if only_missing and kept.exists():
             continue
         print(f'=== {name} ({number} of {len(BENCHMARKS)})', flush=True)
+        # If it fails, what was found another time must not pass for what was found now.
+        kept.unlink(missing_ok=True)
         # A process each: none finds the threads, caches and core that another has left.
         command = [sys.executable, '-m', 'mher_ros', 'bench', name, '--out', str(folder)]
-        if subprocess.run(command).returncode:
-            failed.append(name)
+        with subprocess.Popen(command) as process:
+            try:
+                if process.wait():
+                    failed.append(name)
+            except KeyboardInterrupt:
+                _let_it_end(process)
+                write_document(page, folder, summaries)
+                return INTERRUPTED
         write_document(page, folder, summaries)
     print(f'page: {page}')
     if failed:
         print(f'mher: failed: {", ".join(failed)}', file=sys.stderr)
     return FAILED if failed else 0
+
+
+def _let_it_end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that Ctrl-C has reached as well; the next one kills it."""
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.kill()

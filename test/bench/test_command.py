@@ -1,0 +1,229 @@
+"""`mher bench` around what is measured: refusals, files, and all of it into a page."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from mher_ros.bench.learning import SYSTEMS
+from mher_ros.bench.measured import Measured
+from mher_ros.cli import bench, main
+from mher_ros.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USE
+import pytest
+
+STAND_IN = """#!{python}
+# Called as the interpreter is: -m mher_ros bench NAME --out DIR.
+import json, pathlib, signal, sys, time
+
+name, folder = sys.argv[4], pathlib.Path(sys.argv[6])
+
+def write(*_):
+    values = {{'tables': [], 'when': f'{{name}} found', 'machine': {{}}}}
+    (folder / f'{{name}}.json').write_text(json.dumps(values))
+
+def end(*_):
+    time.sleep(0.5)  # longer than subprocess.run would wait
+    write()
+    sys.exit(130)
+
+with open(folder / 'asked', 'a') as asked:
+    print(name, file=asked)
+if name == 'failing':
+    sys.exit(1)
+elif name in ('slow', 'stubborn'):
+    signal.signal(signal.SIGINT, end if name == 'slow' else signal.SIG_IGN)
+    (folder / 'started').touch()
+    while True:
+        time.sleep(60.0)
+else:
+    write()
+"""
+
+
+@pytest.fixture
+def interpreter(tmp_path):
+    path = tmp_path / 'stand_in.py'
+    path.write_text(STAND_IN.format(python=sys.executable))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bench_all(tmp_path, monkeypatch, interpreter):
+    """Return a function that measures stand-ins of these names, and its page and folder."""
+    page, folder = tmp_path / 'docs' / 'page.md', tmp_path / 'found'
+
+    def run(*names, missing=False):
+        monkeypatch.setattr(sys, 'executable', str(interpreter))
+        found = {name: bench.Benchmark(f'of {name}', 'no time', {}) for name in names}
+        monkeypatch.setattr(bench, 'BENCHMARKS', found)
+        command = ['bench', 'all', '--page', str(page), '--out', str(folder)]
+        return main([*command, '--missing'] if missing else command)
+
+    return run, page, folder
+
+
+def asked(folder):
+    path = folder / 'asked'
+    return path.read_text().split() if path.exists() else []
+
+
+def sections(page):
+    """Return what the page says of each benchmark."""
+    text = page.read_text().partition('<!-- end')[0]
+    return {part.partition('`')[0]: part for part in text.split('## `mher bench ')[1:]}
+
+
+def test_all_are_measured_in_order_and_told_on_a_page(bench_all):
+    run, page, folder = bench_all
+    assert run('second', 'first') == 0
+    assert asked(folder) == ['second', 'first']
+    told = sections(page)
+    assert list(told) == ['second', 'first']
+    assert 'first found; [all samples](../found/first.json)' in told['first']
+
+
+def test_missing_measures_only_what_is_not_there(bench_all):
+    run, page, folder = bench_all
+    run('one')
+    assert run('one', 'two', missing=True) == 0
+    assert asked(folder) == ['one', 'two']
+    page.unlink()
+    assert run('one', 'two', missing=True) == 0
+    assert asked(folder) == ['one', 'two']
+    assert 'two found' in sections(page)['two']
+
+
+def test_what_failed_is_named_and_what_was_found_before_is_not_shown_for_it(bench_all, capsys):
+    run, page, folder = bench_all
+    run('one')
+    (folder / 'failing.json').write_bytes((folder / 'one.json').read_bytes())
+    assert run('failing', 'one') == FAILED
+    assert 'failed: failing' in capsys.readouterr().err
+    assert asked(folder) == ['one', 'failing', 'one']
+    told = sections(page)
+    assert 'Not measured yet.' in told['failing']
+    assert 'one found' in told['one']
+
+
+def test_a_page_without_marks_is_refused_before_anything_is_measured(bench_all, capsys):
+    run, page, folder = bench_all
+    page.parent.mkdir()
+    page.write_text('# Mine\n')
+    assert run('one') == WRONG_USE
+    assert 'should hold the lines' in capsys.readouterr().err
+    assert asked(folder) == []
+    assert page.read_text() == '# Mine\n'
+
+
+def started_all(tmp_path, interpreter, *names):
+    """Start it with a process group of its own, as a terminal does; return once names[0] runs."""
+    code = (
+        'import sys\n'
+        'from mher_ros.cli import bench, main\n'
+        f'sys.executable = {str(interpreter)!r}\n'
+        f'bench.BENCHMARKS = {{n: bench.Benchmark(n, "", {{}}) for n in {names!r}}}\n'
+        f'sys.exit(main(["bench", "all", "--page", "page.md", "--out", "."]))\n'
+    )
+    process = subprocess.Popen(
+        [sys.executable, '-c', code], cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60.0
+    while not (tmp_path / 'started').exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
+
+
+def test_ctrl_c_lets_a_benchmark_finish_up_and_writes_the_page(tmp_path, interpreter):
+    process = started_all(tmp_path, interpreter, 'slow', 'next')
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED, said
+    assert asked(tmp_path) == ['slow']
+    told = sections(tmp_path / 'page.md')
+    assert 'slow found' in told['slow']
+    assert 'Not measured yet.' in told['next']
+
+
+def test_another_ctrl_c_kills_a_benchmark_that_goes_on(tmp_path, interpreter):
+    process = started_all(tmp_path, interpreter, 'stubborn', 'next')
+    deadline = time.monotonic() + 60.0
+    while process.poll() is None and time.monotonic() < deadline:
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            pass
+    assert process.returncode == INTERRUPTED, process.communicate()
+    assert asked(tmp_path) == ['stubborn']
+    assert 'Not measured yet.' in sections(tmp_path / 'page.md')['stubborn']
+    process.communicate()
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / 'file').touch()
+    monkeypatch.setattr('mher_ros.bench.step.measure', lambda **_: pytest.fail('measured'))
+    assert main(['bench', 'step', '--out', str(tmp_path / 'file')]) == WRONG_USE
+    assert 'cannot make the folder' in capsys.readouterr().err
+
+
+def test_the_file_tells_what_was_asked_and_is_what_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        'mher_ros.bench.step.measure', lambda rounds: Measured({'ratio': rounds / 2}, (), {})
+    )
+    assert main(['bench', 'step', '--rounds', '3', '--json', '--out', str(tmp_path)]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed['arguments'] == {'rounds': 3}
+    assert printed['ratio'] == 1.5
+    assert printed == json.loads((tmp_path / 'step.json').read_text())
+
+
+def test_what_was_interrupted_does_not_replace_what_is_whole(tmp_path, monkeypatch):
+    (tmp_path / 'step.json').write_text('whole')
+    monkeypatch.setattr(
+        'mher_ros.bench.step.measure', lambda rounds: Measured({'interrupted': True}, (), {})
+    )
+    assert main(['bench', 'step', '--out', str(tmp_path)]) == INTERRUPTED
+    assert (tmp_path / 'step.json').read_text() == 'whole'
+    assert json.loads((tmp_path / 'step.partial.json').read_text())['interrupted'] is True
+
+
+@pytest.mark.slow
+def test_without_ros_benchmarks_of_nodes_say_what_to_source(tmp_path):
+    code = (
+        'import sys\n'
+        'sys.modules["rclpy"] = None\n'
+        'from mher_ros.cli import main\n'
+        'for name in ("bridge", "latency", "deploy"):\n'
+        '    print(main(["bench", name]))\n'
+    )
+    result = subprocess.run(
+        [sys.executable, '-c', code], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert result.stdout.split() == [str(WRONG_USE)] * 3, result.stderr
+    bridge, latency, deploy = result.stderr.splitlines()
+    assert bridge.startswith('mher: bridge needs ROS, and rclpy')
+    assert latency.startswith('mher: latency needs ROS, and rclpy')
+    assert deploy.startswith('mher: deploy needs ROS, and rclpy')
+    assert 'source a ROS 2 installation' in deploy
+
+
+def test_other_modules_that_are_missing_are_not_taken_for_those_of_ros(tmp_path, monkeypatch):
+    def measure(rounds):
+        raise ModuleNotFoundError("No module named 'numpie'", name='numpie')
+
+    monkeypatch.setattr('mher_ros.bench.step.measure', measure)
+    with pytest.raises(ModuleNotFoundError, match='numpie'):
+        main(['bench', 'step', '--out', str(tmp_path)])
+
+
+def test_help_names_all_systems(capsys):
+    with pytest.raises(SystemExit):
+        main(['bench', 'learning', '--help'])
+    words = capsys.readouterr().out.replace(',', ' ').split()
+    assert [name for name in SYSTEMS if name not in words] == []
