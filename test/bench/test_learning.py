@@ -1,10 +1,22 @@
 """The benchmark of learning: what its figures are made of, and the command with real rivals."""
 
 import json
+from pathlib import Path
 import sys
 
-from mher_ros.bench.learning import evaluation_points, findings, Point, reached, SYSTEMS
+from mher_ros.bench import learning
+from mher_ros.bench.learning import (
+    evaluation_points,
+    findings,
+    Point,
+    reached,
+    SYSTEMS,
+    try_goals,
+)
+from mher_ros.bench.sb3 import VERSION
 from mher_ros.cli import main
+from mher_ros.cli.exit_codes import INTERRUPTED
+from mher_ros.tasks.rollouts import Evaluation
 import numpy as np
 import pytest
 
@@ -14,13 +26,13 @@ SAC, DDPG, SAC_OUR_PACE = 'sb3_sac', 'sb3_ddpg', 'sb3_sac_our_pace'
 def there(steps, wall=1.0, cpu=1.0):
     """Return the curve of a run that has learnt after so much."""
     return [
-        Point(steps, 0.95, wall, cpu),
-        Point(steps + 100, 1.0, 2.0 * wall, 2.0 * cpu),
+        Point(steps, 0.95, 100, wall, cpu),
+        Point(steps + 100, 1.0, 100, 2.0 * wall, 2.0 * cpu),
     ]
 
 
 def never(steps=500):
-    return [Point(steps, 0.94, 9.0, 9.0), Point(steps + 100, 0.94, 10.0, 10.0)]
+    return [Point(steps, 0.94, 100, 9.0, 9.0), Point(steps + 100, 0.94, 100, 10.0, 10.0)]
 
 
 def by_seed(*curves):
@@ -29,12 +41,12 @@ def by_seed(*curves):
 
 def test_success_counts_from_the_first_of_two_evaluations_that_hold_it():
     rates = [0.2, 0.96, 0.94, 0.95, 0.97, 1.0]
-    curve = [Point(100 * n, rate, float(n), 2.0 * n) for n, rate in enumerate(rates, 1)]
-    assert reached(curve) == Point(400, 0.95, 4.0, 8.0)
+    curve = [Point(100 * n, rate, 100, float(n), 2.0 * n) for n, rate in enumerate(rates, 1)]
+    assert reached(curve) == Point(400, 0.95, 100, 4.0, 8.0)
 
 
 def test_success_at_the_last_evaluation_alone_is_not_held():
-    assert reached([Point(100, 0.9, 1.0, 1.0), Point(200, 1.0, 2.0, 2.0)]) is None
+    assert reached([Point(100, 0.9, 100, 1.0, 1.0), Point(200, 1.0, 100, 2.0, 2.0)]) is None
     assert reached([]) is None
 
 
@@ -69,6 +81,35 @@ def test_ratios_are_of_medians_to_the_rival_that_is_best_in_each():
     assert figures['best_sb3_in_wall'] == SAC
     assert figures['cpu_ratio_vs_best_sb3'] == pytest.approx(3.0 / 30.0)
     assert figures['best_sb3_in_cpu'] == SAC_OUR_PACE
+    assert figures['interrupted'] is False
+
+
+def test_ratios_come_with_intervals_over_seeds_in_figures_and_table():
+    found = findings(
+        {
+            'mher_fast': by_seed(there(100), there(200), there(200), there(200), there(300)),
+            'her_fast': by_seed(*[there(400, cpu=4.0)] * 5),
+            SAC: by_seed(*[there(2000)] * 3, never(), never()),
+            DDPG: by_seed(*[never()] * 5),
+        }
+    )
+    figures = found.figures
+    assert figures['steps_ratio_vs_her_fast'] == 0.5
+    assert figures['steps_ratio_vs_her_fast_interval'] == [0.25, 0.75]
+    assert figures['cpu_ratio_vs_her_fast'] == 0.25
+    assert figures['steps_ratio_vs_best_sb3'] == 0.1
+    # In many draws most seeds are those that never get there.
+    assert figures['steps_ratio_vs_best_sb3_interval'] == [0.0, 0.1]
+    (table,) = found.tables
+    assert table.header[5] == 'mher fast over it: steps'
+    assert [row[5] for row in table.rows] == ['1.00', '0.50 [0.25, 0.75]', '0.10 [0.00, 0.10]', '']
+
+
+def test_intervals_without_an_upper_end_are_json():
+    found = findings(
+        {'mher_fast': by_seed(there(100), there(100), never()), SAC: by_seed(*[there(400)] * 3)}
+    )
+    assert found.figures['steps_ratio_vs_best_sb3_interval'] == [0.25, None]
 
 
 def test_runs_that_never_get_there_count_as_infinitely_long():
@@ -107,22 +148,105 @@ def test_nothing_is_claimed_where_one_side_has_no_figure(curves):
     assert findings(curves).figures['steps_ratio_vs_best_sb3'] is None
 
 
-def test_without_stable_baselines3_it_says_what_to_install(monkeypatch, capsys):
+def test_without_stable_baselines3_it_says_what_to_install(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'stable_baselines3', None)
-    assert main(['bench', 'learning', '--systems', SAC]) == 2
-    assert 'mher_ros[bench]' in capsys.readouterr().err
+    assert main(['bench', 'learning', '--systems', SAC, '--out', str(tmp_path)]) == 2
+    refusal = capsys.readouterr().err
+    assert 'mher_ros[bench]' in refusal
+    assert f'stable-baselines3=={VERSION}' in refusal
 
 
-def test_unknown_systems_are_refused_with_the_names_there_are(capsys):
-    assert main(['bench', 'learning', '--systems', 'mher_fast,ppo']) == 2
+def test_the_version_of_the_rival_is_the_same_everywhere():
+    root = Path(__file__).resolve().parents[2]
+    for path in ('setup.py', 'requirements/dev.in', 'requirements/dev.txt'):
+        assert f'stable-baselines3=={VERSION}' in (root / path).read_text(), path
+
+
+def test_unknown_systems_are_refused_with_the_names_there_are(tmp_path, capsys):
+    command = ['bench', 'learning', '--systems', 'mher_fast,ppo', '--out', str(tmp_path)]
+    assert main(command) == 2
     refusal = capsys.readouterr().err
     assert "'ppo'" in refusal
     assert all(name in refusal for name in SYSTEMS)
 
 
-def test_limits_below_the_warm_up_are_refused(capsys):
-    assert main(['bench', 'learning', '--systems', 'mher_fast', '--limit', '99']) == 2
-    assert 'before step 100' in capsys.readouterr().err
+def test_limits_below_the_warm_up_are_refused(tmp_path, capsys):
+    command = ['bench', 'learning', '--systems', 'mher_fast', '--limit', '99']
+    assert main([*command, '--out', str(tmp_path)]) == 2
+    refusal = capsys.readouterr().err
+    assert 'before step 100; the limit must be at least that, got 99' in refusal
+
+
+@pytest.mark.parametrize(
+    ('missed', 'tried'),
+    [
+        ([0, 1, 2, 3, 4], 100),
+        ([0, 1, 2, 3, 4, 5], 25),
+        ([0, 1, 2, 3, 4, 30], 50),
+        ([95, 96, 97, 98, 99, 94], 100),
+        ([], 100),
+    ],
+)
+def test_no_more_goals_are_tried_once_more_than_5_of_100_are_missed(missed, tried):
+    def evaluate(policy, seeds):
+        assert len(seeds) <= 25
+        successes = np.array([seed not in missed for seed in seeds])
+        nothing = np.zeros(len(seeds))
+        return Evaluation(nothing, successes, nothing, nothing)
+
+    found = try_goals(evaluate, None, range(100))
+    assert found == [seed not in missed for seed in range(tried)]
+
+
+def interrupted_at(monkeypatch, seed, name):
+    """Let every run get there at once, but for one that is interrupted."""
+
+    def run(its_name, its_seed, limit, evaluate):
+        if (its_seed, its_name) == (seed, name):
+            raise KeyboardInterrupt
+        return there(100)
+
+    monkeypatch.setattr(learning, '_run', run)
+
+
+def test_an_interrupted_run_tells_of_its_whole_seeds_in_a_file_of_its_own(
+    tmp_path, monkeypatch, capsys
+):
+    interrupted_at(monkeypatch, 2, 'her_fast')
+    (tmp_path / 'learning.json').write_text('whole')
+    command = ['bench', 'learning', '--seeds', '1-5', '--systems', 'mher_fast,her_fast']
+    assert main([*command, '--out', str(tmp_path)]) == INTERRUPTED
+    assert 'Interrupted: not all of the seeds' in capsys.readouterr().out
+    assert (tmp_path / 'learning.json').read_text() == 'whole'
+    values = json.loads((tmp_path / 'learning.partial.json').read_text())
+    assert values['interrupted'] is True
+    assert list(values['samples']['curves']['mher_fast']) == ['1']
+    assert values['arguments']['seeds'] == [1, 2, 3, 4, 5]
+
+
+def test_a_run_interrupted_in_its_first_seed_tells_nothing(tmp_path, monkeypatch, capsys):
+    interrupted_at(monkeypatch, 1, 'her_fast')
+    command = ['bench', 'learning', '--seeds', '1-5', '--systems', 'mher_fast,her_fast']
+    assert main([*command, '--out', str(tmp_path)]) == INTERRUPTED
+    assert capsys.readouterr().out == ''
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize('name', [SAC, DDPG])
+def test_rivals_of_the_zoo_have_its_settings_for_fetch_reach(name):
+    pytest.importorskip('stable_baselines3')
+    model = SYSTEMS[name].begin(1, 20_000).model
+    assert (model.gamma, model.learning_rate) == (0.95, 1e-3)
+    assert (model.batch_size, model.learning_starts) == (256, 1000)
+    assert (model.gradient_steps, model.train_freq.frequency) == (1, 1)
+    assert model.policy.net_arch == [64, 64]
+    replay = model.replay_buffer
+    assert replay.her_ratio == 1 - 1 / (4 + 1)
+    assert replay.goal_selection_strategy.name == 'FUTURE'
+    assert model.get_env().envs[0].unwrapped.interface.episode_steps == 50
+    assert model.get_vec_normalize_env().norm_obs and model.get_vec_normalize_env().gamma == 0.95
+    noise = None if name == SAC else [0.1] * 4
+    assert (model.action_noise and model.action_noise._sigma.tolist()) == noise
 
 
 def test_rivals_at_our_pace_have_the_updates_of_our_preset():
@@ -157,8 +281,9 @@ def test_the_command_measures_us_and_a_real_rival(tmp_path, capsys):
     printed = json.loads(capsys.readouterr().out)
     assert list(printed['samples']['curves']) == systems
     for by_its_seed in printed['samples']['curves'].values():
-        ((steps, rate, wall, cpu),) = by_its_seed['3']
+        ((steps, rate, goals, wall, cpu),) = by_its_seed['3']
         assert steps == 100
+        assert goals in (25, 50, 75, 100)
         assert 0.0 <= rate <= 1.0
         assert wall > 0.0
         assert cpu > 0.0
