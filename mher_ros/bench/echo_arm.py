@@ -7,7 +7,6 @@ sim_node in lockstep; ``RoundTrip`` is the other side. Nobody reads what a messa
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from typing import Any
@@ -15,15 +14,12 @@ from typing import Any
 from geometry_msgs.msg import TwistStamped
 from mher_ros.errors import ArmError
 from mher_ros.ros.inbox import Inbox, SPEAKING
-from mher_ros.ros.process import StopRequest
+from mher_ros.ros.process import run_process, StopRequest
 from mher_ros.ros.spinning import spinning
 from mher_ros.ros.wire import JointStateWriter, TwistWriter
 from mher_ros.tasks import make
 import numpy as np
-import rclpy
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
-from rclpy.utilities import try_shutdown
 from sensor_msgs.msg import JointState
 
 __all__ = ['RoundTrip']
@@ -75,12 +71,12 @@ class EchoArm(Node):
                 self._states.publish(self._state)
 
 
-if __name__ == '__main__':
-    asked = StopRequest()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, asked.ask)
-    rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
+def run(stop: StopRequest) -> None:
+    """Run the arm until asked to stop."""
     node = EchoArm(sys.argv[1])
-    with spinning(node):
-        node.run(asked)
-    try_shutdown()
+    with spinning(node, stop):
+        node.run(stop)
+
+
+if __name__ == '__main__':
+    sys.exit(run_process('echo_arm', sys.argv, run))

@@ -10,12 +10,22 @@ from pathlib import Path
 import sys
 
 from mher_ros.bench.answer_times import AnswerTimes
-from mher_ros.ros import latency
-from mher_ros.ros.process import run_process
+from mher_ros.ros import policy_node
+from mher_ros.ros.process import run_process, StopRequest
+
+
+def run(stop: StopRequest) -> None:
+    """Run the node until asked to stop, and write the notes."""
+    made: list[AnswerTimes] = []
+
+    def latency(deadline: float) -> AnswerTimes:
+        made.append(AnswerTimes(deadline))
+        return made[-1]
+
+    policy_node.run(stop, latency)
+    for answers in made:
+        answers.write(Path(sys.argv[1]))
+
 
 if __name__ == '__main__':
-    # policy_node imports it when it is configured, and knows of no file.
-    latency.Latency = AnswerTimes  # type: ignore[misc]
-    code = run_process('policy_node', sys.argv[1:])
-    AnswerTimes.write(Path(sys.argv[1]))
-    sys.exit(code)
+    sys.exit(run_process('policy_node', sys.argv[1:], run))

@@ -93,15 +93,14 @@ class RestingArm:
                     f'policy_node should answer joint states within {START:g} s, and does not; '
                     f'it says {self._said}'
                 )
-            self.tell(10 * self._period)
+            self.tell(10)
 
-    def tell(self, seconds: float) -> dict[str, list[int]]:
-        """Tell states for a while; return when each was published, by namespace [ns]."""
+    def tell(self, states: int) -> dict[str, list[int]]:
+        """Tell each node so many states; return when each was published, by namespace [ns]."""
         times: dict[str, list[int]] = {namespace: [] for namespace in self._nodes}
         part = self._period / len(times)
         due = time.monotonic()
-        end = due + seconds
-        while due < end:
+        for _ in range(states):
             # An arm whose numbers never change would be taken for one that is not heard of.
             seen = self._positions + TREMBLE * (self._told % 2)
             for namespace, told in times.items():

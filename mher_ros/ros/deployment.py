@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import os
 import threading
 import time
@@ -56,12 +57,18 @@ class Deployment:
     """
 
     def __init__(
-        self, node: Node, options: PolicyOptions, stop: StopRequest, stop_reason: str | None
+        self,
+        node: Node,
+        options: PolicyOptions,
+        stop: StopRequest,
+        stop_reason: str | None,
+        latency: Callable[[float], Latency],
     ) -> None:
         """
         Load the policy and the arm's model; MherError says why they do not go together.
 
-        ``stop_reason`` is that of a stop that was latched before.
+        ``stop_reason`` is that of a stop that was latched before; ``latency`` makes what is told
+        of each answer.
         """
         self._logger = node.get_logger()
         self._options, self._lock = options, threading.Lock()
@@ -97,7 +104,7 @@ class Deployment:
             command_rate=rate,
             stop=stop_reason,
         )
-        self.latency = Latency(self._tick)
+        self.latency = latency(self._tick)
         self._reader = JointStateReader(arm.state_names, needs_velocities=False)
         self._states = Inbox(node, JointState, robot.topics.joint_states, SEVERAL)
         self._commands: ArmOutput | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import gc
 import sys
 import threading
@@ -12,6 +13,7 @@ from lifecycle_msgs.srv import ChangeState
 from mher_ros.control.safety import Status
 from mher_ros.errors import MherError, StopAsked
 from mher_ros.ros.diagnostics import report_diagnostics
+from mher_ros.ros.latency import Latency
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.policy_options import PolicyOptions
 from mher_ros.ros.process import StopRequest
@@ -40,10 +42,11 @@ class PolicyNode(LifecycleNode):
     transitions are answered by another.
     """
 
-    def __init__(self, stop: StopRequest) -> None:
+    def __init__(self, stop: StopRequest, latency: Callable[[float], Latency] = Latency) -> None:
+        """``latency`` makes what is told of each answer, from the time an answer may take [s]."""
         super().__init__('policy_node')
         self.options = declare(self, PolicyOptions())
-        self._asked_to_stop = stop
+        self._asked_to_stop, self._latency = stop, latency
         self._deployment: Deployment | None = None
         self._problem: Exception | None = None
         self._starting = False
@@ -87,7 +90,7 @@ class PolicyNode(LifecycleNode):
         self._problem = None
         try:
             self._deployment = Deployment(
-                self, self.options, self._asked_to_stop, self._stop_reason
+                self, self.options, self._asked_to_stop, self._stop_reason, self._latency
             )
         except MherError as error:
             self._problem = error
@@ -208,10 +211,10 @@ def _refuse_wrong_transitions(node: LifecycleNode) -> None:
     service.callback = try_to_change
 
 
-def run(stop: StopRequest) -> None:
-    """Run the node until asked to stop."""
+def run(stop: StopRequest, latency: Callable[[float], Latency] = Latency) -> None:
+    """Run the node until asked to stop; ``latency``: as ``PolicyNode`` takes it."""
     # While a goal or a service is dealt with, the arm waits for the interpreter: not for long.
     sys.setswitchinterval(0.0005)
-    node = PolicyNode(stop)
+    node = PolicyNode(stop, latency)
     with spinning(node, stop):
         node.run()

@@ -7,7 +7,7 @@ as cleanly as any other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import importlib
 import os
 import signal
@@ -61,9 +61,11 @@ def train_node() -> int:
     return run_process('train_node', sys.argv)
 
 
-def run_process(name: str, arguments: Sequence[str]) -> int:
+def run_process(
+    name: str, arguments: Sequence[str], run: Callable[[StopRequest], None] | None = None
+) -> int:
     """
-    Start ROS, call ``run`` of the module ``mher_ros.ros.NAME``, and return the exit code.
+    Start ROS, call ``run``, and return the exit code; default: that of ``mher_ros.ros.NAME``.
 
     SIGINT, SIGTERM and SIGHUP only tell it to stop, so that it can finish what it has begun.
     """
@@ -73,7 +75,7 @@ def run_process(name: str, arguments: Sequence[str]) -> int:
         if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:
             signal.signal(number, stop.ask)
     try:
-        _run(name, arguments, stop)
+        _run(name, arguments, stop, run)
         return FAILED if stop.failed else 0
     except MherError as error:
         print(f'{name}: {error}', file=sys.stderr, flush=True)
@@ -89,7 +91,12 @@ def run_process(name: str, arguments: Sequence[str]) -> int:
             signal.signal(number, signal.SIG_IGN)
 
 
-def _run(name: str, arguments: Sequence[str], stop: StopRequest) -> None:
+def _run(
+    name: str,
+    arguments: Sequence[str],
+    stop: StopRequest,
+    run: Callable[[StopRequest], None] | None,
+) -> None:
     import rclpy
     from rclpy.signals import SignalHandlerOptions
     from rclpy.utilities import try_shutdown
@@ -97,13 +104,13 @@ def _run(name: str, arguments: Sequence[str], stop: StopRequest) -> None:
     if name == 'policy_node':
         # It draws nothing, and MuJoCo starts sooner without what draws.
         os.environ.setdefault('MUJOCO_GL', 'disable')
-    module = importlib.import_module(f'mher_ros.ros.{name}')
+    run = run or importlib.import_module(f'mher_ros.ros.{name}').run
     try:
         rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:
         raise OptionError(str(error).splitlines()[0]) from error
     try:
         if not stop():
-            module.run(stop)
+            run(stop)
     finally:
         try_shutdown()

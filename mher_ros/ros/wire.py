@@ -24,6 +24,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 __all__ = [
     'SECOND',
+    'STAMP',
+    'STAMP_AT',
     'JointStateReader',
     'JointStateWriter',
     'MessageError',

@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from mher_ros.bench.answer_times import AnswerTimes, histogram, summary, taken_by
+from mher_ros.bench.answer_times import AnswerTimes, ENOUGH, histogram, summary, taken_by
 from mher_ros.bench.cpu_load import busy_cores
 from mher_ros.errors import ArmError
 import numpy as np
@@ -38,6 +38,22 @@ def test_states_that_are_answered_late_or_never_are_missed():
     assert summary(never, told)['missed'] == 3
 
 
+def test_answers_that_are_always_late_meet_no_deadline():
+    told, answers = told_and_answered()
+    answers[:, 1] += 3 * PERIOD // 2  # one in every period all the same
+    assert summary(answers, told)['missed'] == STATES
+
+
+def test_a_state_that_is_answered_as_the_next_one_is_told_is_missed():
+    assert summary(np.array([[10, 20], [21, 29]]), [10, 20, 30])['missed'] == 1
+
+
+def test_the_longest_thousandth_is_told_of_enough_states_only():
+    told, answers = told_and_answered()
+    assert summary(answers, told[: ENOUGH + 1])['p999_us'] > 104.9
+    assert summary(answers, told[:ENOUGH])['p999_us'] is None
+
+
 def test_answers_before_and_after_the_states_do_not_count():
     told, answers = told_and_answered()
     answers[0, 1] += 10**9
@@ -57,7 +73,8 @@ def test_answers_are_counted_by_whole_microseconds():
 
 def test_every_answer_is_kept_and_the_last_second_told_as_before(tmp_path, monkeypatch):
     monkeypatch.setattr(time, 'time_ns', lambda: 10**9)
-    noted = AnswerTimes(deadline=0.001)
+    noted, another = AnswerTimes(deadline=0.001), AnswerTimes(deadline=0.001)
+    another.note(0)
     for received in (10**9 - 100_000, 10**9 - 300_000):
         noted.note(received)
     assert noted.figures()['median latency [us]'] == '200'

@@ -47,6 +47,10 @@ def test_the_command_measures_all_three_and_says_what_came_of_it(world, tmp_path
     assert result['ratio_vs_round_trip'] == pytest.approx(rate / bare)
     assert rate < bare
     assert set(result['memory_growth_mb']) == {'env', 'sim_node'}
-    assert [row[0] for row in result['tables'][0]['rows'][:3]] == [BRIDGED, DIRECT, BARE]
+    (table,) = result['tables']
+    assert [row[0] for row in table['rows'][:3]] == [BRIDGED, DIRECT, BARE]
+    assert table['header'][-1] == 'over one process'
+    assert table['rows'][1][-1] == '1.00'
+    assert 'Resets are left out' in table['explained']
     assert (tmp_path / 'bridge.png').exists()
     assert '4000 of 4000 steps' in done.stderr

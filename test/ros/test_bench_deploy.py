@@ -39,12 +39,23 @@ def test_answers_are_timed_against_those_of_a_node_that_does_nothing_else(world,
     assert [(one['output'], one['rate'], one['load']) for one in conditions] == [
         (output, 100, load) for output in ('twist', 'joint_trajectory') for load in (False, True)
     ]
+    met = []
     for one in conditions:
         policy_times, echo_times = one['policy'], one['echo']
         assert one['ratio'] == pytest.approx(policy_times['median_us'] / echo_times['median_us'])
-        for times in (policy_times, echo_times):
-            assert 10.0 < times['median_us'] <= times['p99_us'] <= times['p999_us']
-            assert 0 <= times['missed'] < one['states'] <= 100
+        assert one['ratio_vs_rclpy'] == pytest.approx(
+            policy_times['median_us'] / one['rclpy']['median_us']
+        )
+        samples = result['samples'][f'{one["output"]}, 100{", load" if one["load"] else ""}']
+        for kind in ('policy', 'echo', 'rclpy'):
+            times = one[kind]
+            assert 10.0 < times['median_us'] <= times['p99_us']
+            assert times['p999_us'] is None
+            answers = sum(samples[f'answers_of_{kind}_by_microseconds'].values())
+            met.append(one['states'] - times['missed'])
+            assert 0 <= met[-1] <= min(answers, one['states'])
+        assert one['states'] == 100
+    assert max(met) > 50  # on a machine so busy that most nodes are late, too
     assert result['ratio'] == conditions[0]['ratio']
     assert result['joint_ratio'] == conditions[2]['ratio']
     assert len(result['tables'][0]['rows']) == len(result['samples']) == len(conditions)
