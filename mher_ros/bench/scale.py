@@ -25,7 +25,7 @@ def measure(rounds: int, axes: Sequence[str] | None = None) -> Measured:
     Time an update, an evaluation and a step of training along each axis, values taking turns.
 
     All other choices are as the paper has them for fetch_reach; networks run on one thread, arms
-    and goals on all cores. What is in the replays is made up: it costs as much as real steps.
+    and goals on all cores. Replays hold random episodes, large ones the same many times.
     """
     unknown = [name for name in axes or () if name not in AXES]
     if unknown:

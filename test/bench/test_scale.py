@@ -1,13 +1,14 @@
 """The benchmark of growth: its ratios, what it prepares, and the command."""
 
 import dataclasses
+import inspect
 import json
 import subprocess
 import sys
 
 from mher_ros.bench.measured import BenchError
 from mher_ros.bench.scale import along, figures_of, measure, ratios, table_of
-from mher_ros.bench.scale_axes import AXES
+from mher_ros.bench.scale_axes import AXES, EPISODE_STEPS, UPDATES
 import numpy as np
 import pytest
 
@@ -72,13 +73,53 @@ def test_an_unknown_axis_is_refused_by_name():
         measure(1, ['moon'])
 
 
+def prepared(name, value):
+    """Return what is called, how many of the things timed it does, and the learner in it."""
+    run, count = AXES[name].prepare(value)
+    return run, count, inspect.getclosurevars(run).nonlocals['agent']
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('name', 'value', 'option'),
+    [
+        ('members', 2, lambda config: config.model.members),
+        ('rollout', 3, lambda config: config.relabel.steps),
+        ('batch', 48, lambda config: config.agent.batch),
+    ],
+)
+def test_updates_are_those_of_a_learner_with_the_value(name, value, option):
+    run, count, agent = prepared(name, value)
+    assert option(agent._config) == value != AXES[name].default
+    run()
+    assert agent.updates == count == UPDATES
+
+
+@pytest.mark.slow
+def test_updates_draw_from_as_many_transitions_as_are_told():
+    _, _, agent = prepared('replay', 10_000)
+    assert len(agent.replay) == 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('name', 'updates'), [('collecting', 0), ('training', 3)])
+def test_steps_are_counted_over_all_arms(name, updates):
+    run, count, agent = prepared(name, 3)
+    held = len(agent.replay)
+    run()
+    assert len(agent.replay) - held == count == 3 * EPISODE_STEPS
+    assert agent.updates == updates
+
+
+def test_what_is_not_in_the_product_is_said_to_be_so():
+    assert all('not built in' in AXES[name].title for name in ('collecting', 'training'))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ('name', 'values'),
     [
-        ('members', (1, 3)),
         ('rollout', (0, 5)),
-        ('batch', (16, 64)),
         ('goals', (25, 26)),
         ('training', (1, 3)),
     ],
@@ -104,7 +145,9 @@ def test_the_command_tells_ratios_of_its_samples(tmp_path):
     ratio = np.median(samples['1000000']) / np.median(samples['10000'])
     assert told['update_ratio_1e6_vs_1e4'] == pytest.approx(ratio)
     assert told['update_ratio_by_transitions']['1000000'] == pytest.approx(ratio)
-    assert told['collecting_ratio_by_arms']['1'] == 1.0
+    samples = told['samples']['collecting_seconds_by_arms']
+    ratio = np.median(samples['16']) / np.median(samples['1'])
+    assert told['collecting_ratio_by_arms']['16'] == pytest.approx(ratio)
     # 14 numbers of 4 bytes a transition, and one observation more an episode: 53.8.
     assert 50.0 < told['replay_mb_at_1e6'] < 70.0
     assert told['replay_mb']['10000'] < told['replay_mb']['100000'] < told['replay_mb_at_1e6']

@@ -5,15 +5,7 @@ import subprocess
 import sys
 
 from mher_ros.bench.measured import BenchError
-from mher_ros.bench.update import (
-    BATCHES,
-    ddpg_her,
-    EPISODES,
-    filled_agent,
-    random_episode,
-    ratios,
-)
-from mher_ros.tasks import make
+from mher_ros.bench.update import BATCHES, ddpg_her, our_agent, ratios
 import numpy as np
 import pytest
 import torch
@@ -26,12 +18,16 @@ def test_ratios_are_those_of_medians_to_sb3():
         64: {'mher': [3.0, 4.0, 90.0], 'her': [1.0, 1.0, 1.0], SB3: [2.0, 2.0, 70.0]},
         256: {'mher': [5.0], 'her': [8.0], SB3: [10.0]},
     }
-    assert ratios(seconds) == {
+    found = ratios(seconds)
+    assert {key: value for key, value in found.items() if 'interval' not in key} == {
         'mher_ratio_vs_sb3_batch_64': 2.0,
         'mher_ratio_vs_sb3_batch_256': 0.5,
         'her_ratio_vs_sb3_batch_64': 0.5,
         'her_ratio_vs_sb3_batch_256': 0.8,
     }
+    assert found['mher_ratio_vs_sb3_batch_256_interval'] == [0.5, 0.5]
+    low, high = found['her_ratio_vs_sb3_batch_64_interval']
+    assert low == 1.0 / 70.0 and high == 0.5
 
 
 def test_without_stable_baselines3_it_says_what_to_install(monkeypatch):
@@ -43,8 +39,7 @@ def test_without_stable_baselines3_it_says_what_to_install(monkeypatch):
 @pytest.mark.slow
 def test_rivals_have_networks_and_replays_of_the_same_size():
     pytest.importorskip('stable_baselines3')
-    task = make('fetch_reach')
-    agent = filled_agent(task, 'mher', 64, [random_episode(task, i) for i in range(EPISODES)])
+    agent = our_agent('mher', 64)
     model = ddpg_her(64)
     assert units(agent.networks.actor) == units(model.actor) == [256, 256, 256, 4]
     assert units(agent.networks.critic) == units(model.critic) == [256, 256, 256, 1]
@@ -65,6 +60,8 @@ def test_the_command_tells_ratios_of_its_samples(tmp_path):
         for name in ('mher', 'her'):
             ratio = np.median(samples[name]) / np.median(samples[SB3])
             assert told[f'{name}_ratio_vs_sb3_batch_{batch}'] == pytest.approx(ratio)
+        table = told['tables'][BATCHES.index(batch)]
+        assert table['header'][-1] == f'over {SB3}'
         parts = told['samples']['seconds_in_parts_of_mher'][f'batch_{batch}']
         assert min(min(values) for values in parts.values()) > 0.0
     assert (tmp_path / 'update.png').exists()
