@@ -15,7 +15,7 @@ import pytest
 
 STAND_IN = """#!{python}
 # Called as the interpreter is: -m mher_ros bench NAME --out DIR.
-import json, pathlib, signal, sys, time
+import json, os, pathlib, signal, sys, time
 
 name, folder = sys.argv[4], pathlib.Path(sys.argv[6])
 
@@ -34,7 +34,7 @@ if name == 'failing':
     sys.exit(1)
 elif name in ('slow', 'stubborn'):
     signal.signal(signal.SIGINT, end if name == 'slow' else signal.SIG_IGN)
-    (folder / 'started').touch()
+    (folder / 'started').write_text(str(os.getpid()))
     while True:
         time.sleep(60.0)
 else:
@@ -158,6 +158,9 @@ def test_another_ctrl_c_kills_a_benchmark_that_goes_on(tmp_path, interpreter):
         except subprocess.TimeoutExpired:
             pass
     assert process.returncode == INTERRUPTED, process.communicate()
+    child = int((tmp_path / 'started').read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
     assert asked(tmp_path) == ['stubborn']
     assert 'Not measured yet.' in sections(tmp_path / 'page.md')['stubborn']
     process.communicate()
