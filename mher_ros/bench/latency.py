@@ -39,8 +39,13 @@ NODES: dict[str, tuple[str, dict[str, Any]]] = {
 """Module and parameters of each rival."""
 RCLPY_RATE = 100
 """The only rate with the third of them [Hz]; at others it would take time from the first two."""
-TARGETED = {'ratio': ('twist', 100, False), 'joint_ratio': ('joint_trajectory', 100, False)}
-"""Conditions whose ratios have a name of their own: output, rate, load."""
+TARGETED = {
+    'ratio': ('ratio', 'twist', 100, False),
+    'joint_ratio': ('ratio', 'joint_trajectory', 100, False),
+    'ratio_vs_rclpy': ('ratio_vs_rclpy', 'twist', 100, False),
+    'joint_ratio_vs_rclpy': ('ratio_vs_rclpy', 'joint_trajectory', 100, False),
+}
+"""Ratios that have a name of their own: which, of which output, rate and load."""
 WARM_UP = 1
 """Time at the start of each condition that does not count [s]."""
 HEADER = (
@@ -100,7 +105,11 @@ def findings(
     conditions: Sequence[dict[str, Any]], samples: dict[str, Any], seconds: int
 ) -> Measured:
     """Return what is told of figures by output, rate and load; a ratio not measured is None."""
-    ratios = {(one['output'], one['rate'], one['load']): one['ratio'] for one in conditions}
+    ratios = {
+        (key, one['output'], one['rate'], one['load']): one[key]
+        for one in conditions
+        for key in ('ratio', 'ratio_vs_rclpy')
+    }
     figures = {
         **{name: ratios.get(condition) for name, condition in TARGETED.items()},
         'seconds': seconds,

@@ -106,6 +106,7 @@ def test_the_ratio_is_that_at_100_hz_without_load():
     conditions[0]['ratio'], conditions[2]['ratio'] = 1.25, 1.75
     figures = findings(conditions, {}, 10).figures
     assert (figures['ratio'], figures['joint_ratio']) == (1.25, 1.75)
+    assert figures['ratio_vs_rclpy'] == figures['joint_ratio_vs_rclpy'] == 0.75
 
 
 @pytest.mark.parametrize(('rate', 'load'), [(100, True), (25, False)])
