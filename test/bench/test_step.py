@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 
-@pytest.mark.slow
 def test_ratios_are_those_of_the_shipped_one_to_ours(monkeypatch):
     monkeypatch.setattr(step, 'STEPS', 20)
     monkeypatch.setattr(step, 'GOALS', 2)
