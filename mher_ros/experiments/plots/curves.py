@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from mher_ros.experiments.authors import authors_curve
 from mher_ros.experiments.experiment import Experiment
 from mher_ros.experiments.jobs import Job, Result
@@ -45,6 +46,7 @@ def draw(experiment: Experiment, results: Mapping[Job, Result]) -> Figure:
                     ax.plot(*theirs, color=look[variant.name]['color'], **THEIRS)
                     shown_theirs = True
             ax.set_ylim(-0.02, 1.02)
+            ax.xaxis.set_major_locator(MaxNLocator(6))
             ax.set_xlabel('environment steps')
             ax.set_ylabel('success')
         if shown_theirs:
