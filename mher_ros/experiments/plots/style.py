@@ -66,8 +66,8 @@ STYLE: Any = {
 }
 PANEL = (4.2, 3.1)
 """Size of a panel [inch]."""
-LEGEND_ROW = 0.22
-"""Height of a line of the legend [inch]."""
+LEGEND_ROW, LEGEND_ENTRY, LEGEND_LETTER = 0.22, 0.65, 0.085
+"""Height of a line of the legend, width of an entry without text and of a letter [inch]."""
 
 
 def looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -105,7 +105,8 @@ def panels(
             for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
                 handles.setdefault(label, handle)
         if handles:
-            beside = min(len(handles), 3 * across)
+            entry = LEGEND_ENTRY + LEGEND_LETTER * max(map(len, handles))
+            beside = max(1, min(len(handles), int(size[0] * across / entry)))
             # Many lines must not leave the panels without room.
             below = -(-len(handles) // beside)
             figure.set_figheight(size[1] * down + 0.3 + LEGEND_ROW * below)
