@@ -121,7 +121,9 @@ def test_a_page_without_marks_is_refused_before_anything_is_measured(bench_all, 
 def started_all(tmp_path, interpreter, *names):
     """Start it with a process group of its own, as a terminal does; return once names[0] runs."""
     code = (
-        'import sys\n'
+        'import signal, sys\n'
+        # What is started in the background, as these tests may be, would not hear of it.
+        'signal.signal(signal.SIGINT, signal.default_int_handler)\n'
         'from mher_ros.cli import bench, main\n'
         f'sys.executable = {str(interpreter)!r}\n'
         f'bench.BENCHMARKS = {{n: bench.Benchmark(n, "", {{}}) for n in {names!r}}}\n'
