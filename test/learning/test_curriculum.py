@@ -103,7 +103,7 @@ def test_the_weight_of_closeness_grows_with_the_updates_of_the_batch(curated, rn
     source = curated(weight=1e-4, growth=1.0, probability=1.0)
     candidates = source.draw(rng)
     goals = np.array([[0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [9, 9]], np.float32)
-    source.source.propose = lambda batch, rng: goals
+    source.source.propose = lambda batch, rng, wanted: goals
     candidates.goals[:] = 0.0
     candidates.actions[:, 0] = np.arange(8)
 
