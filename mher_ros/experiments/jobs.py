@@ -93,7 +93,11 @@ News = Started | Lost | Failure | Result
 Telling = Generator[tuple[Job, News], None, None]
 Runner = Callable[[Sequence[Job]], Telling]
 
-LIBRARIES = ('numpy', 'torch', 'mujoco', 'gymnasium')
+LIBRARIES = (
+    *('numpy', 'scipy', 'torch', 'mujoco', 'gymnasium'),
+    # The arms are theirs.
+    *('gymnasium-robotics', 'metaworld'),
+)
 RETRIES = 2
 """Times that a run is begun again after its process was lost."""
 
@@ -104,9 +108,11 @@ def attempt(job: Job, code: str) -> Result | Failure:
 
     ``code`` is the digest of the code that asks: other code would do another run.
     """
-    if code != code_digest():
+    # Read anew: this process may have done other runs before the files were changed.
+    here = _digest_now()
+    if code != here:
         return Failure(
-            f'here is other code ({code_digest()}) than where it was asked for ({code}): it was '
+            f'here is other code ({here}) than where it was asked for ({code}): it was '
             'changed meanwhile, or differs between machines'
         )
     try:
@@ -142,7 +148,11 @@ def keep(job: Job, result: Result, folder: Path) -> None:
 
 @functools.cache
 def code_digest() -> str:
-    """Return a hash of all source, and of the versions of libraries, that a run depends on."""
+    """Return a hash of what a run depends on, source and libraries, as it was at first asking."""
+    return _digest_now()
+
+
+def _digest_now() -> str:
     root = Path(mher_ros.__file__).parent
     sources = [root / 'interface.py', root / 'options.py']
     for folder in ('control', 'experiments/recorders', 'learning', 'tasks'):

@@ -13,8 +13,7 @@ from mher_ros.experiments.local import cores
 
 __all__ = ['machine_facts']
 
-
-BESIDE = ('gymnasium-robotics', 'stable-baselines3', 'rclpy')
+BESIDE = ('stable-baselines3', 'rclpy')
 """What figures depend on, and runs do not; not all of it need be there."""
 CPU_INFO = Path('/proc/cpuinfo')
 

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 import shutil
 import subprocess
@@ -127,6 +128,27 @@ def test_the_digest_of_the_code_changes_with_what_runs_depend_on(tmp_path, chang
     with (package / changed).open('a') as file:
         file.write('# another version\n')
     assert digest() != before
+
+
+def test_a_process_that_has_done_a_run_notices_that_the_code_has_changed_since(tmp_path):
+    package = tmp_path / 'mher_ros'
+    shutil.copytree(Path(mher_ros.__file__).parent, package)
+    script = (
+        'from mher_ros.experiments.jobs import attempt, code_digest, Failure, Job\n'
+        'from tiny_experiment import tiny_variant\n'
+        "job, code = Job(tiny_variant('her'), 1), code_digest()\n"
+        'assert not isinstance(attempt(job, code), Failure)\n'
+        f"open({str(package / 'tasks' / 'reacher.py')!r}, 'a').write('# another version')\n"
+        'print(attempt(job, code).reason)\n'
+    )
+    shared = str(Path(__file__).parent.parent / 'shared')
+    said = subprocess.check_output(
+        [sys.executable, '-c', script],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': shared},
+        text=True,
+    )
+    assert 'here is other code' in said
 
 
 def test_a_failed_run_is_tried_again_the_next_time(folder):
