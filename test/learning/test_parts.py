@@ -355,6 +355,15 @@ class TestDynamics:
         norms = [float(tensor.grad.norm()) for layer in dynamics._members[0] for tensor in layer]
         assert max(norms) == pytest.approx(1e-3, rel=1e-3)
 
+    def test_gradients_within_the_limit_are_left_as_they_are(self, rng):
+        state, action, following = self.data(rng)
+        free, limited = (self.make(members=1, gradient_limit=limit) for limit in (0.0, 1e3))
+        for dynamics in (free, limited):
+            dynamics.fit(state, action, following, member=0)
+        for layer, other in zip(free._members[0], limited._members[0], strict=True):
+            for one, another in zip(layer, other, strict=True):
+                assert torch.equal(one.grad, another.grad)
+
     @pytest.mark.parametrize(('loss', 'expected'), [('absolute', 2.0), ('squared', 8.0)])
     def test_losses(self, loss, expected):
         # Both of two entries are off by 2: mean absolute error 2, squared norm 8.
