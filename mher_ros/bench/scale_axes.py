@@ -134,6 +134,23 @@ SIDE_BY_SIDE = (
     'What N arms would bring: a training run leads one. This is the time a step takes with N of '
     'them on threads of one process, and one call of the policy for all arms of a thread.'
 )
+
+
+def _arms(name: str, updates_per_episode: int, explained: str) -> Axis:
+    what = 'with updates' if updates_per_episode else 'collecting'
+    return Axis(
+        title=f'N arms, {what} (not built in)',
+        choice='arms',
+        timed='a step',
+        figure=f'{name}_ratio_by_arms',
+        values=(1, 2, 4, 8, 16),
+        default=1,
+        prepare=_steps_of(updates_per_episode=updates_per_episode),
+        clock=time.perf_counter,
+        explained=explained,
+    )
+
+
 AXES = {
     'replay': Axis(
         title='Transitions in the replay',
@@ -183,26 +200,10 @@ AXES = {
         every=4,
         explained=f'On all cores, {EVALUATION_STEPS} steps for each goal.',
     ),
-    'collecting': Axis(
-        title='N arms, collecting (not built in)',
-        choice='arms',
-        timed='a step',
-        figure='collecting_ratio_by_arms',
-        values=(1, 2, 4, 8, 16),
-        default=1,
-        prepare=_steps_of(updates_per_episode=0),
-        clock=time.perf_counter,
-        explained=SIDE_BY_SIDE,
-    ),
-    'training': Axis(
-        title='N arms, with updates (not built in)',
-        choice='arms',
-        timed='a step',
-        figure='training_ratio_by_arms',
-        values=(1, 2, 4, 8, 16),
-        default=1,
-        prepare=_steps_of(updates_per_episode=1),
-        clock=time.perf_counter,
-        explained=f'The same, with one update for each {EPISODE_STEPS} steps, as in the paper.',
+    'collecting': _arms('collecting', 0, SIDE_BY_SIDE),
+    'training': _arms(
+        'training',
+        1,
+        f'The same, with one update for each {EPISODE_STEPS} steps, as in the paper.',
     ),
 }
