@@ -59,6 +59,7 @@ setup(
         'scipy>=1.11',
         'tensorboard>=2.16',
         'torch>=2.6',
+        'viser>=1.1,<2',
     ],
     extras_require={
         # The rival of `mher bench learning` and `mher bench update`.
@@ -66,7 +67,7 @@ setup(
         # `mher experiment --on ray`.
         'ray': ['ray>=2.50,<3'],
         # `colcon test` runs pytest only for packages whose test extra names it.
-        'test': ['catkin-pkg', 'example-robot-data>=6,<7', 'hypothesis', 'pytest'],
+        'test': ['catkin-pkg', 'example-robot-data>=6,<7', 'hypothesis', 'playwright', 'pytest'],
     },
     entry_points={
         'console_scripts': [
