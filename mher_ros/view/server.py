@@ -1,0 +1,120 @@
+"""The page as a whole: viser behind a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import ipaddress
+import logging
+import secrets
+import socket
+import sys
+
+from mher_ros.errors import MherError
+from mher_ros.view.admission import check_host, is_loopback
+from mher_ros.view.gate import Gate
+import rich
+import viser
+
+__all__ = ['PORT', 'PageServer', 'warning_of']
+
+PORT = 8080
+
+
+class PageServer:
+    """
+    Serves one page, for any number of browsers.
+
+    ``viser`` draws it, and lets anyone in who finds it; ``address`` is where people go. ``port``
+    is counted up when taken; 0: any. A token ('' for none) is needed where ``host`` is not this
+    machine alone.
+    """
+
+    def __init__(
+        self, host: str = '127.0.0.1', port: int = PORT, token: str = '', label: str = 'mher'
+    ) -> None:
+        check_host(host, token)
+        with _quiet():
+            self.viser = _Viser(_hidden_host(), 0, label, verbose=False)
+        _say_garbage_in_a_line()
+        try:
+            self._gate = Gate(host, port, token, (self.viser.get_host(), self.viser.get_port()))
+        except MherError:
+            self._stop()
+            raise
+        query = f'?token={token}' if token else ''
+        self.address: str = f'http://{_name_of(host)}:{self._gate.port}/{query}'
+
+    @property
+    def port(self) -> int:
+        return self._gate.port
+
+    def close(self) -> None:
+        """Send all browsers away; a second call does nothing."""
+        self._gate.close()
+        self._stop()
+
+    def _stop(self) -> None:
+        with _quiet():
+            self.viser.stop()
+
+
+def warning_of(host: str) -> str:
+    """Return what to say to the person who serves the page on ``host``; '' where all is well."""
+    if is_loopback(host):
+        return ''
+    return (
+        f'the page is open to the network on {host}: anyone who has its address and token can '
+        'move the arm, and both travel unencrypted'
+    )
+
+
+class _Viser(viser.ViserServer):
+    def request_share_url(self, verbose: bool = True) -> None:
+        """Refuse: any browser may ask for it, and it would open the page to the internet."""
+
+
+def _hidden_host() -> str:
+    """
+    Return an address of this machine alone that a page elsewhere cannot guess.
+
+    Its script could try all ports of 127.0.0.1 from within a browser here, and so go round the
+    gate; Linux has 16 million such addresses.
+    """
+    if sys.platform != 'linux':
+        return '127.0.0.1'
+    return str(ipaddress.IPv4Address('127.0.0.0') + 256 + secrets.randbelow(2**24 - 512))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep viser's banner, which names the port behind the gate, off the terminal."""
+    console = rich.get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
+
+
+def _say_garbage_in_a_line() -> None:
+    """Have messages that viser cannot read logged without a traceback each."""
+    logger = logging.getLogger('websockets.server')
+    if _shorten not in logger.filters:
+        logger.addFilter(_shorten)
+
+
+def _shorten(record: logging.LogRecord) -> bool:
+    if record.exc_info:
+        error, record.exc_info = record.exc_info[1], None
+        record.msg = 'a browser sent what the page does not understand (%s) and was sent away'
+        record.args = (type(error).__name__,)
+        record.levelno, record.levelname = logging.WARNING, 'WARNING'
+    return True
+
+
+def _name_of(host: str) -> str:
+    """Return what a person types into a browser to get to ``host``."""
+    if host in ('', '0.0.0.0', '::'):
+        return socket.gethostname()
+    return f'[{host}]' if ':' in host else host
