@@ -1,0 +1,389 @@
+"""Serves a page in the browser that shows the arm, and through which people lead it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import queue
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from mher_ros.control.robot import load_robot, Topics
+from mher_ros.options import option
+from mher_ros.ros.drawn_markers import drawings_of, extent_of, frame_of, place_of
+from mher_ros.ros.inbox import Inbox, LATCHED, SEVERAL
+from mher_ros.ros.parameters import declare
+from mher_ros.ros.process import StopRequest
+from mher_ros.ros.spinning import spinning
+from mher_ros.view.arm_scene import ArmSceneError
+from mher_ros.view.live_page import Button, Event, Line, LivePage
+from mher_ros.view.server import PageServer, warning_of
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.client import Client
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64, Float64MultiArray, String
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
+
+__all__ = ['run', 'ViewNode', 'ViewOptions']
+
+Vector = NDArray[np.float64]
+
+RATE = 20.0
+"""Pictures in a second."""
+GRAPH_PERIOD = 0.5
+"""Time between two looks at which nodes there are [s]."""
+GONE = 3.0
+"""What has not been told for this long holds no more [s]; diagnostics come once a second."""
+ACTIVE = 1.5
+"""The same for what policy_node tells ten times a second while it is active [s]."""
+ANSWER = 5.0
+"""Time that a service has to answer [s]."""
+TAKEN = 0.7
+"""Time within which a goal that was sent is expected to be the arm's [s]."""
+SAME = 1e-3
+"""Goals less apart are the same: one may be moved to the edge of the workspace [m]."""
+POLICY, TRAIN, SIM = 'policy_node', 'train_node', 'sim_node'
+SERVICES = {
+    Button.STOP: f'{POLICY}/stop',
+    Button.RESUME: f'{POLICY}/clear',
+    Button.RESET: f'{SIM}/reset',
+    Button.SAVE: f'{TRAIN}/save',
+    Button.STOP_TRAINING: f'{TRAIN}/stop',
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class ViewOptions:
+    """Parameters of view_node."""
+
+    host: str = option(
+        '127.0.0.1',
+        'address to listen at; one that others can reach lets them move the arm, so it needs a '
+        'token',
+    )
+    port: int = option(8080, 'port; if it is taken, the next free one', low=0, high=65535)
+    token: str = option('', 'what a browser must know to be let in, at least 8 letters or digits')
+    robot: str = option(
+        '',
+        'arm whose file says where its states and its model are told: a name from config/robots, '
+        'or the path of a YAML file; empty: joint_states and robot_description',
+    )
+
+
+class Heard:
+    """The last message of a topic, and when it came."""
+
+    def __init__(self) -> None:
+        self.message: Any = None
+        self.at = -math.inf
+
+    def take(self, message: Any) -> None:
+        """Keep it."""
+        self.message, self.at = message, time.monotonic()
+
+    def within(self, seconds: float) -> Any:
+        """Return it if it is no older; else None."""
+        return self.message if time.monotonic() - self.at <= seconds else None
+
+
+class ViewNode(Node):
+    """
+    Shows what there is, and does what people ask for.
+
+    The thread that calls ``run`` has the page; messages but joint states, which are many, are
+    taken by another. Nodes may come and go.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('view_node')
+        self.options = options = declare(self, ViewOptions())
+        topics = load_robot(options.robot).topics if options.robot else Topics()
+        self._descriptions = Inbox(self, String, topics.robot_description, LATCHED)
+        self._states = Inbox(self, JointState, topics.joint_states, SEVERAL)
+        self._policy_markers = self._hear(MarkerArray, f'{POLICY}/markers')
+        self._train_markers = self._hear(MarkerArray, f'{TRAIN}/markers')
+        self._distance = self._hear(Float64, f'{POLICY}/distance')
+        self._reached = self._hear(Bool, f'{POLICY}/reached')
+        self._curve = self._hear(Float64MultiArray, f'{TRAIN}/curve', LATCHED)
+        self._diagnostics: dict[str, Heard] = {}
+        self.create_subscription(DiagnosticArray, '/diagnostics', self._take_diagnostics, 50)
+        self._goals = self.create_publisher(PoseStamped, 'goal_pose', 10)
+        self._triggers = {
+            button: self.create_client(Trigger, name) for button, name in SERVICES.items()
+        }
+        self._server = PageServer(options.host, options.port, options.token, 'mher_ros')
+        self.address = self._server.address
+        self.page = LivePage(self._server.viser)
+        self._urdf = self._trouble = ''
+        self._moved_at = -math.inf
+        self._looked_at: Vector | None = None
+        self._drawn: dict[str, Any] = {}
+        self._present: frozenset[str] = frozenset()
+        self._graph_at = -math.inf
+        self._asked: list[tuple[Button, Any, float]] = []
+        self._sent: tuple[Vector, float] | None = None
+        self._refused: str | None = None
+        self._random = np.random.default_rng()
+
+    def run(self, stop: StopRequest) -> None:
+        """Show and answer until asked to stop."""
+        warning = warning_of(self.options.host)
+        if warning:
+            self.get_logger().warning(warning)
+        self.get_logger().info(f'open {self.address} in a browser')
+        due = time.monotonic()
+        try:
+            while not stop():
+                try:
+                    event = self.page.events.get(timeout=max(0.0, due - time.monotonic()))
+                except queue.Empty:
+                    due = max(due + 1.0 / RATE, time.monotonic())
+                    self._tick()
+                else:
+                    self._answer(event)
+        finally:
+            self._server.close()
+
+    def _hear(self, kind: type, topic: str, qos: Any = 10) -> Heard:
+        heard = Heard()
+        self.create_subscription(kind, topic, heard.take, qos)
+        return heard
+
+    def _take_diagnostics(self, array: DiagnosticArray) -> None:
+        for status in array.status:
+            self._diagnostics.setdefault(status.name, Heard()).take(status)
+
+    # What is shown.
+
+    def _tick(self) -> None:
+        self._look_at_graph()
+        self._show_arm()
+        self._show_markers('policy', self._policy_markers.within(ACTIVE))
+        self._show_markers('train', self._train_markers.within(GONE))
+        self._show_curve()
+        self._place_goal()
+        self._tell_answers()
+        self._tell_refusals()
+        self.page.say(self._lines())
+        self.page.offer(self._offered())
+
+    def _look_at_graph(self) -> None:
+        if time.monotonic() - self._graph_at < GRAPH_PERIOD:
+            return
+        self._graph_at = time.monotonic()
+        self._present = frozenset(
+            SERVICES[button].split('/')[0]
+            for button, client in self._triggers.items()
+            if client.service_is_ready()
+        )
+
+    def _show_arm(self) -> None:
+        for raw in self._descriptions.take_all(0.0):
+            self._draw_arm(str(deserialize_message(raw, String).data), '')
+        frame = self._frame()
+        if frame and frame != self.page.frame and frame in self.page.links:
+            self._draw_arm(self._urdf, frame)
+        positions: dict[str, float] = {}
+        for raw in self._states.take_all(0.0):
+            state = deserialize_message(raw, JointState)
+            positions |= dict(zip(state.name, state.position, strict=False))
+        if positions:
+            self._moved_at = time.monotonic()
+            self.page.move(positions)
+
+    def _draw_arm(self, urdf: str, frame: str) -> None:
+        try:
+            self.page.show_arm(urdf, frame)
+            self._urdf, self._trouble, self._looked_at = urdf, '', None
+        except ArmSceneError as error:
+            self._trouble = str(error)
+            self.get_logger().error(self._trouble)
+
+    def _frame(self) -> str:
+        """Return the frame of the latest markers; empty if there are none."""
+        for heard in (self._policy_markers, self._train_markers):
+            array = heard.within(GONE)
+            if array is not None and array.markers:
+                return frame_of(array)
+        return ''
+
+    def _show_markers(self, prefix: str, array: MarkerArray | None) -> None:
+        if array is self._drawn.get(prefix):
+            return
+        self._drawn[prefix] = array
+        if array is None:
+            self.page.clear(prefix)
+            return
+        for name, drawing in drawings_of(array).items():
+            self.page.draw(f'{prefix}_{name}', drawing)
+        space = extent_of(array, 'workspace')
+        if space is not None and self._looked_at is None:
+            self._looked_at = (space[0] + space[1]) / 2.0
+            self.page.look_at(self._looked_at, float(np.max(space[1] - space[0])))
+
+    def _show_curve(self) -> None:
+        message = self._curve.message if TRAIN in self._present else None
+        if message is self._drawn.get('curve'):
+            return
+        self._drawn['curve'] = message
+        rows = np.empty(0) if message is None else np.array(message.data, np.float64)
+        if rows.size % 3 == 0:
+            self.page.show_curve(rows.reshape(-1, 3), self._figure(TRAIN, 'goal unit') or 'm')
+
+    def _place_goal(self) -> None:
+        array = self._policy_markers.within(ACTIVE)
+        if array is None or not self._is_active():
+            self.page.place_goal(None)
+            return
+        goal = place_of(array, 'goal')
+        if self._sent is not None:
+            wanted, at = self._sent
+            is_taken = goal is not None and np.abs(goal - wanted).max() < SAME
+            if not is_taken and time.monotonic() - at < TAKEN:
+                return
+            self._sent = None
+        space = extent_of(array, 'workspace')
+        if goal is None and space is not None:
+            goal = (space[0] + space[1]) / 2.0
+        self.page.place_goal(goal)
+
+    def _lines(self) -> list[Line]:
+        lines = [self._arm_line()]
+        policy, training = self._status(POLICY), self._status(TRAIN)
+        if policy is not None:
+            lines.append(Line('Policy', policy.message, policy.level == DiagnosticStatus.OK))
+            distance, reached = self._distance.within(ACTIVE), self._reached.within(ACTIVE)
+            if distance is not None and math.isfinite(distance.data):
+                is_there = reached is not None and reached.data
+                text = f'{1000.0 * distance.data:.1f} mm{", reached" if is_there else ""}'
+                lines.append(Line('Distance', text, True if is_there else None))
+            cap = self._figure(POLICY, 'speed cap [m/s]')
+            if cap:
+                lines.append(Line('Speed', f'at most {cap} m/s'))
+        if training is not None:
+            lines += self._training_lines(training)
+        if policy is None and training is None:
+            lines.append(Line('Policy', 'no policy_node and no train_node is running'))
+        return lines
+
+    def _arm_line(self) -> Line:
+        if self._trouble:
+            return Line('Arm', self._trouble, False)
+        if not self._urdf:
+            return Line('Arm', f'waiting for {self._descriptions.topic.lstrip("/")}', False)
+        if time.monotonic() - self._moved_at > GONE:
+            return Line('Arm', f'waiting for {self._states.topic.lstrip("/")}', False)
+        return Line('Arm', f'as {self._states.topic.lstrip("/")} tells', True)
+
+    def _training_lines(self, status: DiagnosticStatus) -> list[Line]:
+        figures = {pair.key: pair.value for pair in status.values}
+        lines = [Line('Training', status.message, status.level == DiagnosticStatus.OK)]
+        steps, most = figures.get('environment steps', ''), figures.get('steps at most', '')
+        if steps:
+            lines.append(Line('Steps', f'{steps} of at most {most}' if most else steps))
+        if figures.get('epoch'):
+            lines.append(Line('Epoch', figures['epoch']))
+        if figures.get('success rate'):
+            rate = 100.0 * float(figures['success rate'])
+            lines.append(Line('Success', f'{rate:.0f} % of the test goals'))
+        left = figures.get('time left [s]', '')
+        if left:
+            lines.append(Line('Left', f'at most {_duration_text(float(left))}'))
+        return lines
+
+    def _offered(self) -> list[Button]:
+        offered: list[Button] = []
+        if POLICY in self._present:
+            offered += [Button.STOP, Button.RESUME]
+            if self._is_active():
+                offered.append(Button.RANDOM_GOAL)
+        if TRAIN in self._present:
+            offered += [Button.SAVE, Button.STOP_TRAINING]
+        elif SIM in self._present:
+            offered.append(Button.RESET)  # in a run it would only disturb
+        return offered
+
+    def _is_active(self) -> bool:
+        return self._reached.within(ACTIVE) is not None
+
+    def _status(self, name: str) -> DiagnosticStatus | None:
+        full = f'{self.get_namespace()}/{name}'.lstrip('/')
+        heard = self._diagnostics.get(full)
+        return None if heard is None else heard.within(GONE)
+
+    def _figure(self, name: str, key: str) -> str:
+        status = self._status(name)
+        found = [pair.value for pair in status.values if pair.key == key] if status else []
+        return found[0] if found else ''
+
+    # What people ask for.
+
+    def _answer(self, event: Event) -> None:
+        if event.goal is not None:
+            self._send_goal(event.goal)
+        elif event.button is Button.RANDOM_GOAL:
+            array = self._policy_markers.within(ACTIVE)
+            space = None if array is None else extent_of(array, 'workspace')
+            if space is not None:
+                self._send_goal(self._random.uniform(*space))
+        elif event.button is not None:
+            self._call(event.button, self._triggers[event.button])
+
+    def _send_goal(self, goal: Vector) -> None:
+        if not self._is_active():
+            self.page.notify('No goal was sent', 'policy_node is not active')
+            return
+        message = PoseStamped()
+        message.header.frame_id = self.page.frame
+        message.header.stamp = self.get_clock().now().to_msg()
+        place = message.pose.position
+        place.x, place.y, place.z = goal.tolist()
+        # Height 0 would stand for that of the tool.
+        place.z = place.z or 1e-9
+        message.pose.orientation.w = 1.0
+        self._goals.publish(message)
+        self._sent = goal, time.monotonic()
+
+    def _call(self, button: Button, client: Client) -> None:
+        if not client.service_is_ready():
+            self.page.notify(button.value, f'{SERVICES[button]} is not there')
+            return
+        self._asked.append((button, client.call_async(Trigger.Request()), time.monotonic()))
+
+    def _tell_answers(self) -> None:
+        waiting = []
+        for button, future, at in self._asked:
+            if future.done():
+                answer = future.result()
+                self.page.notify(button.value, answer.message or 'done', answer.success)
+            elif time.monotonic() - at > ANSWER:
+                self.page.notify(button.value, f'no answer within {ANSWER:g} s')
+                self._triggers[button].remove_pending_request(future)
+            else:
+                waiting.append((button, future, at))
+        self._asked = waiting
+
+    def _tell_refusals(self) -> None:
+        refused = self._figure(POLICY, 'goals refused')
+        if self._refused is not None and refused not in ('', '0', self._refused):
+            why = self._figure(POLICY, 'last refusal')
+            self.page.notify('The goal was not taken', why or 'policy_node refused it')
+        self._refused = refused
+
+
+def _duration_text(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f'{minutes} min {rest} s' if minutes else f'{rest} s'
+
+
+def run(stop: StopRequest) -> None:
+    """Run the node until asked to stop."""
+    node = ViewNode()
+    with spinning(node, stop):
+        node.run(stop)

@@ -1,0 +1,90 @@
+"""A goal that people drag in the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+import viser
+
+__all__ = ['GoalHandle']
+
+Vector = NDArray[np.float64]
+
+CLICK = 1e-4
+"""A handle that was moved less was only clicked [m]."""
+NAME = '/goal'
+
+
+class GoalHandle:
+    """
+    Arrows along the axes of the page, in the hand of one browser at a time.
+
+    A goal is told only when it is let go: an arm that followed the mouse would be led through
+    whatever lies on the way. A browser that is lost while it drags has not let go: the handle
+    goes back to where it was, and nothing is told.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, on_release: Callable[[Vector], None], size: float = 0.12
+    ) -> None:
+        """``on_release`` gets the position (3,) [m]; arrows are about ``size`` [m] long."""
+        self._server, self._on_release = server, on_release
+        self._rest = np.zeros(3)
+        self._holder: int | None = None
+        self._dragged = self._rest
+        self._handle = server.scene.add_transform_controls(
+            NAME,
+            scale=size,
+            line_width=4.0,
+            disable_rotations=True,
+            # Also to be found inside the arm's hand.
+            depth_test=False,
+            visible=False,
+        )
+        # Of a callback that is not a coroutine viser does not keep the order.
+        self._handle.on_update(self._on_update)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody has it in hand."""
+        return self._holder is not None
+
+    def place(self, position: ArrayLike) -> None:
+        """Show it at ``position`` (3,) [m]; in somebody's hand, once that lets go in vain."""
+        self._rest = np.array(position, np.float64)
+        if not self.is_held:
+            self._go_back()
+            self._handle.visible = True
+
+    def hide(self) -> None:
+        """Take it off the page, out of anybody's hand."""
+        self._holder = None
+        self._handle.visible = False
+
+    async def _on_update(self, event: viser.TransformControlsEvent) -> None:
+        # viser ends the drag of a browser that is gone as if it had let go.
+        is_there = event.client_id in self._server.get_clients()
+        if event.phase == 'start' and is_there and self._holder is None:
+            self._holder, self._dragged = event.client_id, self._rest
+            return
+        if event.client_id != self._holder or event.client_id is None:
+            # Not in that hand: it stays where the one who has it sees it.
+            self._handle.position = self._dragged if self.is_held else self._rest
+            return
+        position = np.array(event.target.position, np.float64)
+        if not is_there or position.shape != (3,) or not np.isfinite(position).all():
+            self._holder = None
+            self._go_back()
+        elif event.phase == 'update':
+            self._dragged = position
+        elif event.phase == 'end':
+            self._holder = None
+            if np.abs(self._dragged - self._rest).max() > CLICK and self._handle.visible:
+                self._on_release(self._dragged)
+            else:
+                self._go_back()
+
+    def _go_back(self) -> None:
+        self._handle.position = self._rest.copy()

@@ -1,0 +1,184 @@
+"""The page of an arm that is there now: what it does, and what people may tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import enum
+import html
+import queue
+from typing import Any, NamedTuple
+
+from mher_ros.view.arm_scene import ArmScene
+from mher_ros.view.curves import Curves
+from mher_ros.view.drawings import Drawing, Drawings
+from mher_ros.view.goal_handle import GoalHandle
+from mher_ros.view.stage import set_stage
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+import viser
+
+__all__ = ['Button', 'Event', 'Line', 'LivePage']
+
+GOOD, BAD, PLAIN = '#2b8a3e', '#c92a2a', '#343a40'
+LOOK_FROM = np.array([1.5, -1.2, 1.1])
+"""Where the first look comes from, seen from what it looks at [m]."""
+
+
+class Button(enum.Enum):
+    """What people can ask for, and what is written on it."""
+
+    STOP = 'Stop the arm'
+    RESUME = 'Resume'
+    RANDOM_GOAL = 'Random goal'
+    RESET = 'Reset simulation'
+    SAVE = 'Save checkpoint'
+    STOP_TRAINING = 'Save and stop training'
+
+
+LOOKS: dict[Button, dict[str, Any]] = {
+    Button.STOP: {'color': 'red', 'icon': viser.Icon.HAND_STOP},
+    Button.RESUME: {'color': 'green', 'icon': viser.Icon.PLAYER_PLAY},
+    Button.RANDOM_GOAL: {'icon': viser.Icon.TARGET},
+    Button.RESET: {'icon': viser.Icon.REFRESH},
+    Button.SAVE: {'icon': viser.Icon.DEVICE_FLOPPY},
+    Button.STOP_TRAINING: {'color': 'orange', 'icon': viser.Icon.PLAYER_STOP},
+}
+
+
+class Event(NamedTuple):
+    """Something that a person did in a browser."""
+
+    button: Button | None
+    goal: NDArray[np.float64] | None
+    """Where the goal was let go (3,) [m], if that is what was done."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A line of the page's text."""
+
+    name: str
+    text: str
+    is_good: bool | None = None
+    """Whether to say it in green, in red, or plainly."""
+
+
+class LivePage:
+    """
+    Shows an arm and hands on what people do; all but ``events`` belongs to one thread.
+
+    Everything that browsers do ends up in ``events``: they never wait, nor is anything done in
+    their name by a thread of the server's.
+    """
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._server = server
+        set_stage(server)
+        self._arm: ArmScene | None = None
+        self._drawings = Drawings(server)
+        self._goal = GoalHandle(server, lambda place: self.events.put(Event(None, place)))
+        self._text = server.gui.add_html('')
+        self._told: tuple[Line, ...] = ()
+        self._buttons: dict[Button, viser.GuiButtonHandle] = {}
+        for button in (Button.STOP, Button.RESUME, Button.RANDOM_GOAL, Button.RESET):
+            self._add_button(button)
+        self._curves = Curves(server)
+        for button in (Button.SAVE, Button.STOP_TRAINING):
+            self._add_button(button)
+
+    @property
+    def frame(self) -> str:
+        """Link whose axes are those of the page; empty: no arm is shown."""
+        return '' if self._arm is None else self._arm.base
+
+    @property
+    def links(self) -> frozenset[str]:
+        """Links of the arm; none: no arm is shown."""
+        return frozenset() if self._arm is None else self._arm.links
+
+    @property
+    def viewers(self) -> int:
+        """How many browsers are connected."""
+        return len(self._server.get_clients())
+
+    def show_arm(self, urdf: str, base: str = '') -> None:
+        """Draw the arm of a URDF in place of the one before; ArmSceneError if it cannot be."""
+        arm = ArmScene(self._server, urdf, base)
+        if self._arm is not None:
+            self._arm.remove()
+        self._arm = arm
+        self.look_at(arm.centre())
+
+    def move(self, positions: Mapping[str, float]) -> None:
+        """Put the arm's joints, by name, to positions [rad or m]."""
+        if self._arm is not None:
+            self._arm.move(positions)
+
+    def draw(self, name: str, drawing: Drawing | None) -> None:
+        """Draw something in place of what has that name."""
+        self._drawings.show(name, drawing)
+
+    def clear(self, prefix: str) -> None:
+        """Take away all drawings whose names begin like this."""
+        self._drawings.clear(prefix)
+
+    def place_goal(self, position: ArrayLike | None) -> None:
+        """Offer the goal's handle at a position (3,) [m]; None: nobody would hear of it."""
+        if position is None:
+            self._goal.hide()
+        else:
+            self._goal.place(position)
+
+    def say(self, lines: Sequence[Line]) -> None:
+        """Write lines beside the picture."""
+        if tuple(lines) != self._told:
+            self._told = tuple(lines)
+            self._text.content = ''.join(map(_line_html, lines))
+
+    def offer(self, buttons: Sequence[Button]) -> None:
+        """Show these buttons, and no others."""
+        for button, handle in self._buttons.items():
+            if handle.visible != (button in buttons):
+                handle.visible = button in buttons
+
+    def show_curve(self, rows: NDArray[np.float64], unit: str) -> None:
+        """Draw rows (n, 3) of steps, success rate and final error in ``unit``."""
+        self._curves.show(rows, unit)
+
+    def look_at(self, place: NDArray[np.float64], size: float = 1.0) -> None:
+        """Turn everybody's eyes to a place (3,) [m], from so far that ``size`` [m] is seen."""
+        camera, eye = self._server.initial_camera, place + LOOK_FROM * max(1.0, size)
+        camera.look_at, camera.position = place, eye
+        for client in self._server.get_clients().values():
+            client.camera.look_at, client.camera.position = place, eye
+
+    def notify(self, title: str, text: str, is_good: bool = False) -> None:
+        """Tell everybody who looks."""
+        for client in self._server.get_clients().values():
+            client.add_notification(
+                title=title,
+                body=text,
+                auto_close_seconds=8.0,
+                color='green' if is_good else 'orange',
+            )
+
+    def _add_button(self, button: Button) -> None:
+        handle = self._server.gui.add_button(button.value, visible=False, **LOOKS[button])
+
+        async def press(_: object) -> None:
+            self.events.put(Event(button, None))
+
+        handle.on_click(press)
+        self._buttons[button] = handle
+
+
+def _line_html(line: Line) -> str:
+    colour = {None: PLAIN, True: GOOD, False: BAD}[line.is_good]
+    name, text = html.escape(line.name), html.escape(line.text)
+    return (
+        f'<div style="display:flex;gap:0.6em;font-size:0.85em;padding:0.15em 0.9em">'
+        f'<b style="min-width:5em">{name}</b>'
+        f'<span data-line="{name}" style="color:{colour}">{text}</span></div>'
+    )

@@ -1,0 +1,33 @@
+"""How the page looks before there is anything on it."""
+
+from __future__ import annotations
+
+import viser
+
+__all__ = ['set_stage']
+
+
+def set_stage(server: viser.ViserServer) -> None:
+    """
+    Turn z up, set lights, and leave room for the panel beside the picture.
+
+    Shadows and reflections of surroundings are left out: where there is no graphics card they
+    take seconds a picture, on the core that leads the arm.
+    """
+    server.gui.configure_theme(
+        control_layout='collapsible', show_logo=False, show_share_button=False
+    )
+    scene = server.scene
+    scene.set_up_direction('+z')
+    scene.configure_environment_map(None)
+    scene.configure_default_lights(False)
+    scene.add_light_hemisphere(
+        '/lights/sky', sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=2.2
+    )
+    for name, position, intensity in (
+        ('key', (2.0, -3.0, 4.0), 1.2),
+        ('fill', (-3.0, 2.0, 2.0), 0.5),
+    ):
+        scene.add_light_directional(
+            f'/lights/{name}', intensity=intensity, cast_shadow=False, position=position
+        )
