@@ -49,6 +49,8 @@ TAKEN = 0.7
 SAME = 1e-3
 """Goals less apart are the same: one may be moved to the edge of the workspace [m]."""
 POLICY, TRAIN, SIM = 'policy_node', 'train_node', 'sim_node'
+DONE = {Button.STOP: 'stopped until Resume is pressed'}
+"""What people are told where the service's answer speaks of services."""
 SERVICES = {
     Button.STOP: f'{POLICY}/stop',
     Button.RESUME: f'{POLICY}/clear',
@@ -120,7 +122,7 @@ class ViewNode(Node):
         self._server = PageServer(options.host, options.port, options.token, 'mher_ros')
         self.address = self._server.address
         self.page = LivePage(self._server.viser)
-        self._urdf = self._trouble = ''
+        self._urdf = self._trouble = self._refused_frame = ''
         self._moved_at = -math.inf
         self._looked_at: Vector | None = None
         self._drawn: dict[str, Any] = {}
@@ -128,6 +130,7 @@ class ViewNode(Node):
         self._graph_at = -math.inf
         self._asked: list[tuple[Button, Any, float]] = []
         self._sent: tuple[Vector, float] | None = None
+        self._handle: Vector | None = None
         self._refused: str | None = None
         self._random = np.random.default_rng()
 
@@ -187,7 +190,7 @@ class ViewNode(Node):
         for raw in self._descriptions.take_all(0.0):
             self._draw_arm(str(deserialize_message(raw, String).data), '')
         frame = self._frame()
-        if frame and frame != self.page.frame and frame in self.page.links:
+        if frame in self.page.links - {self.page.frame, self._refused_frame}:
             self._draw_arm(self._urdf, frame)
         positions: dict[str, float] = {}
         for raw in self._states.take_all(0.0):
@@ -202,7 +205,7 @@ class ViewNode(Node):
             self.page.show_arm(urdf, frame)
             self._urdf, self._trouble, self._looked_at = urdf, '', None
         except ArmSceneError as error:
-            self._trouble = str(error)
+            self._trouble, self._refused_frame = str(error), frame
             self.get_logger().error(self._trouble)
 
     def _frame(self) -> str:
@@ -239,6 +242,7 @@ class ViewNode(Node):
     def _place_goal(self) -> None:
         array = self._policy_markers.within(ACTIVE)
         if array is None or not self._is_active():
+            self._handle = None
             self.page.place_goal(None)
             return
         goal = place_of(array, 'goal')
@@ -248,10 +252,12 @@ class ViewNode(Node):
             if not is_taken and time.monotonic() - at < TAKEN:
                 return
             self._sent = None
-        space = extent_of(array, 'workspace')
-        if goal is None and space is not None:
-            goal = (space[0] + space[1]) / 2.0
-        self.page.place_goal(goal)
+        if goal is None and self._handle is None:
+            space = extent_of(array, 'workspace')
+            goal = None if space is None else (space[0] + space[1]) / 2.0
+        # Where there is no goal any more, the handle stays where the last one was.
+        self._handle = self._handle if goal is None else goal
+        self.page.place_goal(self._handle)
 
     def _lines(self) -> list[Line]:
         lines = [self._arm_line()]
@@ -361,7 +367,8 @@ class ViewNode(Node):
         for button, future, at in self._asked:
             if future.done():
                 answer = future.result()
-                self.page.notify(button.value, answer.message or 'done', answer.success)
+                text = DONE.get(button, '') if answer.success else ''
+                self.page.notify(button.value, text or answer.message, answer.success)
             elif time.monotonic() - at > ANSWER:
                 self.page.notify(button.value, f'no answer within {ANSWER:g} s')
                 self._triggers[button].remove_pending_request(future)

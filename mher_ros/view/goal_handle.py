@@ -27,7 +27,7 @@ class GoalHandle:
     """
 
     def __init__(
-        self, server: viser.ViserServer, on_release: Callable[[Vector], None], size: float = 0.12
+        self, server: viser.ViserServer, on_release: Callable[[Vector], None], size: float = 0.18
     ) -> None:
         """``on_release`` gets the position (3,) [m]; arrows are about ``size`` [m] long."""
         self._server, self._on_release = server, on_release
@@ -52,7 +52,7 @@ class GoalHandle:
         return self._holder is not None
 
     def place(self, position: ArrayLike) -> None:
-        """Show it at ``position`` (3,) [m]; in somebody's hand, once that lets go in vain."""
+        """Show it at ``position`` (3,) [m]; but not out of somebody's hand."""
         self._rest = np.array(position, np.float64)
         if not self.is_held:
             self._go_back()

@@ -21,7 +21,7 @@ import viser
 __all__ = ['Button', 'Event', 'Line', 'LivePage']
 
 GOOD, BAD, PLAIN = '#2b8a3e', '#c92a2a', '#343a40'
-LOOK_FROM = np.array([1.5, -1.2, 1.1])
+LOOK_FROM = np.array([1.1, -0.9, 0.75])
 """Where the first look comes from, seen from what it looks at [m]."""
 
 
@@ -135,7 +135,9 @@ class LivePage:
         """Write lines beside the picture."""
         if tuple(lines) != self._told:
             self._told = tuple(lines)
-            self._text.content = ''.join(map(_line_html, lines))
+            self._text.content = (
+                f'<div style="padding-bottom:0.6em">{"".join(map(_line_html, lines))}</div>'
+            )
 
     def offer(self, buttons: Sequence[Button]) -> None:
         """Show these buttons, and no others."""
