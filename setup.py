@@ -75,6 +75,7 @@ setup(
             'policy_node = mher_ros.ros.process:policy_node',
             'sim_node = mher_ros.ros.process:sim_node',
             'train_node = mher_ros.ros.process:train_node',
+            'view_node = mher_ros.ros.process:view_node',
         ],
     },
     zip_safe=True,

@@ -4,7 +4,7 @@ import sys
 
 from mher_ros.ros.process import run_process
 
-NODES = ('policy_node', 'sim_node', 'train_node')
+NODES = ('policy_node', 'sim_node', 'train_node', 'view_node')
 
 if len(sys.argv) < 2 or sys.argv[1] not in NODES:
     sys.exit(f'python -m mher_ros.ros takes one of {", ".join(NODES)}, got {sys.argv[1:2]}')

@@ -18,7 +18,7 @@ from typing import Any
 from mher_ros.errors import MherError
 from mher_ros.options import OptionError
 
-__all__ = ['policy_node', 'run_process', 'sim_node', 'StopRequest', 'train_node']
+__all__ = ['policy_node', 'run_process', 'sim_node', 'StopRequest', 'train_node', 'view_node']
 
 FAILED, WRONG_USE = 1, 2
 STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
@@ -61,6 +61,11 @@ def train_node() -> int:
     return run_process('train_node', sys.argv)
 
 
+def view_node() -> int:
+    """Run view_node."""
+    return run_process('view_node', sys.argv)
+
+
 def run_process(
     name: str, arguments: Sequence[str], run: Callable[[StopRequest], None] | None = None
 ) -> int:
@@ -101,8 +106,8 @@ def _run(
     from rclpy.signals import SignalHandlerOptions
     from rclpy.utilities import try_shutdown
 
-    if name == 'policy_node':
-        # It draws nothing, and MuJoCo starts sooner without what draws.
+    if name in ('policy_node', 'view_node'):
+        # They draw no pictures themselves, and MuJoCo starts sooner without what draws.
         os.environ.setdefault('MUJOCO_GL', 'disable')
     run = run or importlib.import_module(f'mher_ros.ros.{name}').run
     try:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import ClassVar
 
 from mher_ros.options import option, OptionError, read_changes
+from mher_ros.ros.bringup.browser import SAID_OF_VIEW, SAID_OF_VIEW_PORT, view_node
 from mher_ros.ros.bringup.system import NodeSpec, Role, System
 from mher_ros.share import share_folder
 
@@ -43,6 +44,8 @@ class Deployed(System):
     )
     set: str = option('', "other parameters of policy_node, as 'safety.leash=0.1 command_rate=50'")
     rviz: bool = option(False, 'true: show arm, goal, workspace and motion in RViz, to set goals')
+    view: bool = option(False, f'{SAID_OF_VIEW}, and set goals there')
+    view_port: int = option(8080, SAID_OF_VIEW_PORT, low=0, high=65535)
 
     def _policy_node(self, **more: bool) -> NodeSpec:
         parameters: Parameters = {
@@ -60,8 +63,10 @@ class Deployed(System):
         return NodeSpec('mher_ros', 'policy_node', 'policy_node', Role.MAIN, parameters)
 
     def _windows(self) -> list[NodeSpec]:
-        if not self.rviz:
-            return []
+        page = [view_node(self.view_port, self.robot)] if self.view else []
+        return [*([self._rviz()] if self.rviz else []), *page]
+
+    def _rviz(self) -> NodeSpec:
         # Not above: PyYAML comes with ROS, but not with Python.
         from mher_ros.control.robot import load_robot
 
@@ -70,11 +75,9 @@ class Deployed(System):
         # that is known only once the model is.
         frame = load_robot(self.robot).base_frame
         fixed = ('-f', frame) if frame else ()
-        return [
-            NodeSpec(
-                'rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', str(layout), *fixed)
-            )
-        ]
+        return NodeSpec(
+            'rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', str(layout), *fixed)
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import option, OptionError
+from mher_ros.ros.bringup.browser import SAID_OF_VIEW, SAID_OF_VIEW_PORT, view_node
 from mher_ros.ros.bringup.system import NodeSpec, Role, System
 from mher_ros.share import share_folder
 
@@ -54,6 +55,8 @@ class TrainSim(System):
         False, 'true: go on with the run in the folder out, with the choices it began with'
     )
     rviz: bool = option(False, 'true: show arm, goal, trail of the tool and workspace in RViz')
+    view: bool = option(False, SAID_OF_VIEW)
+    view_port: int = option(8080, SAID_OF_VIEW_PORT, low=0, high=65535)
     headless: bool = option(True, "false: show the arm in MuJoCo's own window")
 
     def nodes(self) -> list[NodeSpec]:
@@ -95,7 +98,9 @@ class TrainSim(System):
         window = NodeSpec(
             'rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', str(layout), '-f', frame)
         )
-        return [simulation, learner, *([window] if self.rviz else [])]
+        page = view_node(self.view_port)
+        shown = [*([window] if self.rviz else []), *([page] if self.view else [])]
+        return [simulation, learner, *shown]
 
 
 def _task_of_run(folder: Path) -> str:

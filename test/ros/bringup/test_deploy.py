@@ -85,6 +85,15 @@ def test_rviz_opens_with_the_layout_for_goals_in_the_base_frame(nodes, system, p
     assert rviz.arguments == ('-d', str(layout), '-f', frame)
 
 
+@pytest.mark.parametrize('system', ['deploy', 'deploy_sim'])
+def test_a_page_listens_to_the_arm_that_is_led(nodes, system):
+    assert 'view_node' not in nodes(system, robot='panda')
+    found = nodes(system, robot='panda', view='true', view_port='0', rviz='true')
+    assert list(found)[-2:] == ['rviz', 'view_node']
+    assert found['view_node'].role is Role.OPTIONAL
+    assert found['view_node'].parameters == {'port': 0, 'robot': 'panda'}
+
+
 def test_the_base_frame_is_found_where_there_is_ros_but_not_what_nodes_need():
     code = (
         'import sys\n'
@@ -141,15 +150,18 @@ def test_values_that_make_no_sense_are_refused_before_anything_starts(system, va
 def test_choices_and_defaults_are_those_of_the_nodes():
     from mher_ros.ros.policy_options import PolicyOptions
     from mher_ros.ros.sim_node import SimOptions
+    from mher_ros.ros.view_node import ViewOptions
 
     (chosen,) = (
         row for row in argument_rows(make_system('deploy', {})) if row['name'] == 'output'
     )
     choices = PolicyOptions.__dataclass_fields__['output'].metadata['choices']
     assert chosen['choices'] == choices
-    given = {node.executable: node.parameters for node in make_system('deploy_sim', {}).nodes()}
+    system = make_system('deploy_sim', {'view': True})
+    given = {node.executable: node.parameters for node in system.nodes()}
     assert override(PolicyOptions(), given['policy_node']) == PolicyOptions()
     assert override(SimOptions(), given['sim_node']) == SimOptions(robot='fetch')
+    assert override(ViewOptions(), given['view_node']) == ViewOptions(robot='fetch')
     (node,) = make_system('deploy', {'robot': 'ur5e'}).nodes()
     assert override(PolicyOptions(), node.parameters) == PolicyOptions(robot='ur5e')
 

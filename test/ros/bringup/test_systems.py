@@ -70,6 +70,8 @@ def test_arguments_of_train_sim():
         'out': '',
         'resume': 'false',
         'rviz': 'false',
+        'view': 'false',
+        'view_port': '8080',
         'headless': 'true',
     }
 
@@ -89,12 +91,14 @@ def test_every_system_has_a_launch_file_a_summary_and_one_main_node_at_most(name
         (
             {'tsk': 'reacher'},
             "unknown key 'tsk'; the keys are algorithm, headless, max_minutes, out, preset, "
-            'resume, rviz, seed, set, steps, task, until',
+            'resume, rviz, seed, set, steps, task, until, view, view_port',
         ),
         ({'task': 'fetch'}, f"task takes one of {', '.join(TASKS)}; got 'fetch'"),
         ({'seed': 'one'}, "seed takes a whole number, got 'one'"),
         ({'seed': '-1'}, f'seed must be at least 0 and at most {2**63 - 1}, got -1'),
         ({'rviz': 'yes'}, "rviz takes true or false, got 'yes'"),
+        ({'view': 'yes'}, "view takes true or false, got 'yes'"),
+        ({'view_port': '65536'}, 'view_port must be at least 0 and at most 65535, got 65536'),
         ({'resume': 'true'}, 'to go on with a run, name its folder (out:=...)'),
         ({'resume': True, 'out': '/'}, '/ holds no run: there is no config.json in it'),
     ],
@@ -150,6 +154,14 @@ def test_rviz_opens_with_the_layout_for_training_in_the_frame_of_the_task(nodes,
     assert (rviz.package, rviz.executable, rviz.role) == ('rviz2', 'rviz2', Role.OPTIONAL)
     layout = ROOT / 'config' / 'rviz' / 'train.rviz'
     assert rviz.arguments == ('-d', str(layout), '-f', make(task).interface.frame)
+
+
+def test_a_page_is_served_only_when_asked_for_and_training_goes_on_without_it(nodes):
+    assert 'view_node' not in nodes()
+    page = nodes(view='true', view_port='8090')['view_node']
+    assert (page.package, page.executable) == ('mher_ros', 'view_node')
+    assert page.role is Role.OPTIONAL
+    assert page.parameters == {'port': 8090, 'robot': ''}
 
 
 def test_a_run_that_goes_on_goes_on_with_its_own_arm(nodes, tmp_path):
