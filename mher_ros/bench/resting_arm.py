@@ -141,7 +141,7 @@ class RestingArm:
 
     def _take(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if f'/{status.name}'.startswith(f'{self._policy}/'):
+            if f'/{status.name}' == f'{self._policy}/policy_node':
                 self._said = status.message
                 figures: dict[str, Any] = {pair.key: pair.value for pair in status.values}
                 self._silent = float(figures.get('median latency [us]', 0.0)) == 0.0

@@ -116,6 +116,21 @@ BENCHMARKS = {
             'policy': POLICY,
         },
     ),
+    'page': Benchmark(
+        'what the page in the browser costs policy_node',
+        '3 minutes',
+        {
+            'seconds': {
+                'type': positive,
+                'default': 10,
+                'metavar': 'N',
+                'help': 'of each turn (default 10)',
+            },
+            'rounds': _rounds(5),
+            'seed': SEED,
+            'policy': POLICY,
+        },
+    ),
     'scale': Benchmark(
         'how updates, memory, evaluation and training grow with what one may choose',
         '3 minutes',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import queue
 import time
 from typing import Any
@@ -12,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from mher_ros.control.robot import load_robot, Topics
 from mher_ros.options import option
+from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.drawn_markers import drawings_of, extent_of, frame_of, place_of
 from mher_ros.ros.inbox import Inbox, LATCHED, SEVERAL
 from mher_ros.ros.parameters import declare
@@ -36,6 +38,8 @@ Vector = NDArray[np.float64]
 
 RATE = 20.0
 """Pictures in a second."""
+NICE = 10
+"""By how much it stands back: who moves an arm goes first."""
 GRAPH_PERIOD = 0.5
 """Time between two looks at which nodes there are [s]."""
 GONE = 3.0
@@ -133,6 +137,7 @@ class ViewNode(Node):
         self._handle: Vector | None = None
         self._refused: str | None = None
         self._random = np.random.default_rng()
+        report_diagnostics(self, self._diagnose)
 
     def run(self, stop: StopRequest) -> None:
         """Show and answer until asked to stop."""
@@ -161,6 +166,13 @@ class ViewNode(Node):
     def _take_diagnostics(self, array: DiagnosticArray) -> None:
         for status in array.status:
             self._diagnostics.setdefault(status.name, Heard()).take(status)
+
+    def _diagnose(self) -> tuple[bool, str, dict[str, str]]:
+        """Return whether all is well, a sentence, and figures."""
+        viewers = self.page.viewers
+        # A token is for those who were told it, not for all on /diagnostics.
+        figures = {'address': self.address.partition('?')[0], 'browsers': str(viewers)}
+        return not self._trouble, self._trouble or f'{viewers} looking', figures
 
     # What is shown.
 
@@ -391,6 +403,7 @@ def _duration_text(seconds: float) -> str:
 
 def run(stop: StopRequest) -> None:
     """Run the node until asked to stop."""
+    os.nice(NICE)
     node = ViewNode()
     with spinning(node, stop):
         node.run(stop)

@@ -22,8 +22,8 @@ __all__ = ['ArmScene', 'ArmSceneError']
 
 NUMBERS = itertools.count()
 """So that one arm can be drawn before another is taken away."""
-STILL = 1e-9
-"""What moves less than this, in metres and in parts of a quaternion, is not told again."""
+STILL = 1e-4
+"""What has moved less, in metres and in parts of a quaternion, since it was told is not seen."""
 
 
 class ArmSceneError(MherError, ValueError):

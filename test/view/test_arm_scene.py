@@ -57,13 +57,22 @@ def test_joints_of_others_and_numbers_that_are_none_move_nothing(server):
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
-def test_a_state_that_does_not_change_sends_nothing(server):
+def test_a_joint_that_trembles_sends_nothing(server):
     arm = ArmScene(server, TWO_LINKS)
     arm.move({'turn': 1.0})
     buffer = server._websock_server._broadcast_buffer
     before = buffer.message_counter
-    arm.move({'turn': 1.0})
+    arm.move({'turn': 1.0 + 1e-6})
     assert buffer.message_counter == before
+
+
+def test_a_slow_motion_is_shown_all_the_same(server):
+    arm = ArmScene(server, TWO_LINKS)
+    buffer = server._websock_server._broadcast_buffer
+    before = buffer.message_counter
+    for step in range(200):
+        arm.move({'turn': 1e-6 * step})
+    assert buffer.message_counter > before
 
 
 def test_the_page_has_the_axes_of_the_base(server):
