@@ -87,6 +87,11 @@ class Agent(Learner):
         if self.updates % settings.target_every == 0:
             self.networks.move_targets(1.0 - settings.target_keep)
 
+    @property
+    def virtual_goals(self) -> NDArray[np.float32] | None:
+        """Goals (k, m) that the model, hindsight or chance gave rows of the last batch."""
+        return self._batches.made_goals
+
     @torch.no_grad()
     def _best_action(
         self, observation: NDArray[np.float64], goal: NDArray[np.float64]

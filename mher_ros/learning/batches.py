@@ -31,6 +31,17 @@ class Batches:
     source: GoalSource | None
     probability: float
     size: int
+    _given: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = dataclasses.field(
+        default=None, init=False
+    )
+
+    @property
+    def made_goals(self) -> NDArray[np.float32] | None:
+        """Goals (k, m) that rows of the last batch got in place of their own; None if none did."""
+        if self._given is None:
+            return None
+        goals, mask = self._given
+        return goals[mask] if mask.any() else None
 
     def draw(self, rng: np.random.Generator) -> Transitions:
         """Return real transitions under their original goals."""
@@ -40,7 +51,7 @@ class Batches:
         self, transitions: Transitions, updates: int, rng: np.random.Generator
     ) -> Batch:
         """Return what to learn from ``transitions`` after ``updates`` updates."""
-        goals, mask = relabel(transitions, self.source, self.probability, rng)
+        goals, mask = self._given = relabel(transitions, self.source, self.probability, rng)
         return self._batch(transitions, goals, mask)
 
     def original(self, transitions: Transitions) -> Batch:
@@ -95,7 +106,8 @@ class CuratedBatches(Batches):
         picked = self.curriculum.choose(goals[new], transitions.goals[new], count, updates, rng)
         rest = rng.choice(old, size=self.size - count, replace=False)
         rows = np.concatenate((new[picked], rest))
-        return self._batch(transitions.rows(rows), goals[rows], mask[rows])
+        self._given = goals[rows], mask[rows]
+        return self._batch(transitions.rows(rows), *self._given)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -134,7 +146,7 @@ class ImaginedBatches(Batches):
         self, transitions: Transitions, updates: int, rng: np.random.Generator
     ) -> Batch:
         """Imagine what follows the transitions' states, then learn from any of the replay."""
-        goals, _ = relabel(transitions, self.source, self.probability, rng)
+        goals, _ = self._given = relabel(transitions, self.source, self.probability, rng)
         start = torch.from_numpy(self.interface.with_goal(transitions.observations, goals))
         states, actions = self.imagination.run(start, torch.from_numpy(goals), self.steps, rng)
         made = [part.flatten(0, 1).numpy() for part in (states[:-1], actions, states[1:])]

@@ -66,6 +66,15 @@ class Learner(abc.ABC):
         """Do one update on one batch."""
 
     @property
+    @abc.abstractmethod
+    def virtual_goals(self) -> NDArray[np.float32] | None:
+        """
+        Goals (k, m) that the last batch was relabelled with, in no order; None if it was not.
+
+        Any thread may ask, at any time.
+        """
+
+    @property
     def chance(self) -> dict[str, Any]:
         """State of the generator behind all that is random; may be set back."""
         return dict(self._rng.bit_generator.state)

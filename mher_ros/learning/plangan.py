@@ -45,6 +45,7 @@ class PlanGanAgent(Learner):
         self.gans = Gans(self.space, plan, weights)
         self._plan = plan
         self._planner = Planner(self.space, self.gans.slow_generators, self.dynamics, plan)
+        self._goals: torch.Tensor | None = None
 
     @property
     def policy(self) -> None:
@@ -94,6 +95,12 @@ class PlanGanAgent(Learner):
             self._fit_gans()
         self.updates += 1
 
+    @property
+    def virtual_goals(self) -> NDArray[np.float32] | None:
+        """Goals (k, m) of the sequences that the GANs last learnt from, all in hindsight."""
+        goals = self._goals
+        return None if goals is None else goals.reshape(-1, goals.shape[-1]).numpy()
+
     def _modules(self) -> dict[str, nn.Module]:
         return {'dynamics': self.dynamics, 'gans': self.gans}
 
@@ -123,6 +130,7 @@ class PlanGanAgent(Learner):
         plan, rng = self._plan, self._rng
         shape = (plan.gans, plan.sequence, plan.batch)
         real = sample_steps(self.replay, self.interface, shape, rng)
+        self._goals = real.goals
         latent = torch.from_numpy(rng.standard_normal((*shape, plan.latent), dtype=np.float32))
         for name, loss in self.gans.fit(real, latent, self.dynamics).items():
             self._note_loss(name, loss)

@@ -5,6 +5,7 @@ A run and its folder.
     progress.csv    one row an evaluation
     tensorboard/    the same figures
     checkpoint      from which the run goes on; checkpoint.previous, the one before it
+    episodes.npz    some of its episodes, to be looked at
     policy.onnx     what is deployed; model.onnx instead, where a learner has no policy but plans
 """
 
@@ -21,6 +22,7 @@ from typing import Any
 import mher_ros
 from mher_ros.files import remove_leftovers, write_atomically
 from mher_ros.learning.config import config_from_dict, make_config, TrainConfig
+from mher_ros.learning.episodes import EPISODES
 from mher_ros.learning.model_export import export_model
 from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
 from mher_ros.learning.train import BUDGETS, CHECKPOINT, Ending, Evaluate, Trainer
@@ -135,12 +137,14 @@ def start_training(
     workers: int | None = None,
     arm: tuple[Any, Evaluate] | None = None,
     export: bool = True,
+    began: Callable[[Trainer], None] = lambda trainer: None,
 ) -> tuple[Trainer, Ending]:
     """
     Train until a budget is used up, then export the policy if asked.
 
     It trains on ``arm``, an env and what evaluates a policy on it, or else on the task in this
-    process. Without ``resume`` the folder must not hold a run yet.
+    process. Without ``resume`` the folder must not hold a run yet. ``began`` gets the trainer
+    beforehand.
     """
     torch.set_num_threads(1)
     env, evaluate = arm or (
@@ -157,7 +161,7 @@ def start_training(
     with _locked(folder), contextlib.ExitStack() as at_the_end:
         for listener in progress:
             at_the_end.callback(listener.close)
-        for name in (CHECKPOINT, CONFIG, MODEL, POLICY, PROGRESS):
+        for name in (CHECKPOINT, CONFIG, EPISODES, MODEL, POLICY, PROGRESS):
             remove_leftovers(folder / name)
         if not resume and (folder / CONFIG).exists():
             raise OptionError(
@@ -168,6 +172,7 @@ def start_training(
         if resume and (folder / CHECKPOINT).exists():
             trainer.resume()
         _write_config(folder, config)
+        began(trainer)
         ending = trainer.run(asked_to_stop, asked_to_save)
         at_the_end.close()
         # An arm waits for nobody: who wants it to stop does not want to wait for a file.

@@ -13,12 +13,14 @@ from mher_ros.errors import ArmError, EpisodeLostError, StopAsked, TRIES
 from mher_ros.learning import streams
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from mher_ros.learning.config import TrainConfig
+from mher_ros.learning.episodes import EpisodeRecorder, EPISODES, EpisodesError
 from mher_ros.learning.learners import make_learner
 from mher_ros.learning.progress import Progress, Row, WALL_TIME
 from mher_ros.learning.replay import Episode
 from mher_ros.options import describe
 from mher_ros.tasks.rollouts import episode_seed, Evaluation, PolicyFunction
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ['Ending', 'Evaluate', 'Trainer']
 
@@ -41,12 +43,13 @@ class Trainer:
     """
     One run in one folder, or in none: then nothing of it is kept.
 
-    ``env`` is a Gymnasium GoalEnv with an ``interface``; ``evaluate`` tries a policy from given
-    reset seeds. A checkpoint is written after every evaluation and when the run stops; a run
-    that goes on from it does exactly what it would have done without the pause. Either may raise
-    ``StopAsked`` at any time: the run then stops as if the episode or evaluation under way had
-    not begun. An episode that the env declares lost is done again, from the same seed and with the
-    same chance; any other trouble with the arm ends the run, with a checkpoint.
+    ``env`` is a Gymnasium GoalEnv with an ``interface``, ``joint_names`` and a ``joint_state``;
+    ``evaluate`` tries a policy from given reset seeds. A checkpoint is written after every
+    evaluation and when the run stops; a run that goes on from it does exactly what it would have
+    done without the pause. Either may raise ``StopAsked`` at any time: the run then stops as if
+    the episode or evaluation under way had not begun. An episode that the env declares lost is
+    done again, from the same seed and with the same chance; any other trouble with the arm ends
+    the run, with a checkpoint.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Trainer:
         self._config, self._env, self._evaluate = config, env, evaluate
         self._folder, self._progress = folder, progress
         self.agent = make_learner(env.interface, config)
+        self._recorder = EpisodeRecorder(env.interface, env.joint_names)
         self.rows: list[Row] = []
         self.evaluation: dict[str, Any] = {}
         self.env_steps = 0
@@ -89,11 +93,20 @@ class Trainer:
         self._seconds_before = state['seconds']
         for progress in self._progress:
             progress.resume(self.rows)
+        try:
+            self._recorder.resume(self._folder / EPISODES, self.episodes)
+        except EpisodesError as error:
+            self._warn(f'the episodes so far will not be shown: {error}')
 
     def save(self) -> None:
-        """Write the checkpoint."""
+        """Write the checkpoint, and before it the episodes: later ones are dropped on resume."""
         if self._folder is None:
             return
+        try:
+            self._recorder.save(self._folder / EPISODES)
+        except OSError as error:
+            # It is for the eye alone, and not worth a run.
+            self._warn(f'cannot write {self._folder / EPISODES}: {error.strerror}')
         state = {
             'config': json.dumps(_lasting(self._config)),
             'agent': self.agent.state(),
@@ -173,14 +186,16 @@ class Trainer:
         schedule, agent = self._config.schedule, self.agent
         warming_up = self.episodes < schedule.warmup_episodes
         self._tell('warm-up' if warming_up else 'collecting')
-        episode = self._collect(random=warming_up)
+        episode, joints = self._collect(random=warming_up)
         agent.store(episode)
+        number, before = self.episodes, self.env_steps
         self.env_steps += len(episode)
         self.episodes += 1
         if warming_up:
             if self.episodes == schedule.warmup_episodes:
                 self._tell('model')
                 agent.warm_up_model()
+            self._recorder.add(number, before, episode, joints, None)
             return
         interface = self._env.interface
         achieved = interface.achieved_goal(episode.observations[-1])
@@ -189,8 +204,10 @@ class Trainer:
             if index % 10 == 0:
                 self._tell('learning')
             agent.update()
+        self._recorder.add(number, before, episode, joints, agent.virtual_goals)
 
-    def _collect(self, random: bool) -> Episode:
+    def _collect(self, random: bool) -> tuple[Episode, NDArray[np.float64]]:
+        """Return an episode and the joints' positions (T + 1, q) in it."""
         chance, lost = self.agent.chance, 0
         while True:
             try:
@@ -200,23 +217,24 @@ class Trainer:
                 lost += 1
                 if not isinstance(error, EpisodeLostError) or lost == TRIES:
                     raise
-                for progress in self._progress:
-                    progress.warning(f'an episode was dropped and is done again: {error}')
+                self._warn(f'an episode was dropped and is done again: {error}')
 
-    def _try_episode(self, random: bool) -> Episode:
+    def _try_episode(self, random: bool) -> tuple[Episode, NDArray[np.float64]]:
         steps = self._config.schedule.episode_steps
         seed = episode_seed(self._config.seed, streams.TRAINING, self.episodes)
         start, _ = self._env.reset(seed=seed)
         goal = start['desired_goal']
         observations = np.empty((steps + 1, len(start['observation'])))
         actions = np.empty((steps, len(self._env.interface.action)), np.float32)
-        observations[0] = start['observation']
+        joints = np.empty((steps + 1, len(self._env.joint_names)))
+        observations[0], joints[0] = start['observation'], self._env.joint_state()[0]
         for step in range(steps):
             actions[step] = (
                 self.agent.random_action() if random else self.agent.act(observations[step], goal)
             )
             observations[step + 1] = self._env.step(actions[step])[0]['observation']
-        return Episode(observations, actions, goal)
+            joints[step + 1] = self._env.joint_state()[0]
+        return Episode(observations, actions, goal), joints
 
     def _close_epoch(self) -> None:
         """Evaluate, report and save."""
@@ -259,6 +277,10 @@ class Trainer:
     def _tell(self, activity: str) -> None:
         for progress in self._progress:
             progress.activity(activity, self.env_steps, self.agent.updates)
+
+    def _warn(self, text: str) -> None:
+        for progress in self._progress:
+            progress.warning(text)
 
 
 def _lasting(config: TrainConfig) -> dict[str, Any]:

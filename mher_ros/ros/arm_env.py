@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 from mher_ros.control.commands import CommandEncoding
 from mher_ros.errors import EpisodeLostError, TRIES
-from mher_ros.ros.arm_link import ArmLink
+from mher_ros.ros.arm_link import ArmLink, JointVectors
 from mher_ros.tasks.rollouts import Evaluation, GOALS_AT_ONCE, judge, PolicyFunction
 from mher_ros.tasks.task import Observation, Task
 import numpy as np
@@ -33,12 +33,12 @@ class ArmEnv(gymnasium.Env[Any, Any]):
     ) -> None:
         """Step ``task``'s arm over ``link``; ``watch`` hears of every observation."""
         self.task, self.link, self._watch = task, link, watch
-        self.interface = task.interface
+        self.interface, self.joint_names = task.interface, task.joint_names
         self.observation_space = task.observation_space
         self.action_space = task.action_space
         self._encoding = CommandEncoding(task.interface)
         self._steps_left = 0
-        self._started = False
+        self._state: JointVectors | None = None
         self.episodes_lost = 0
         """Episodes whose state could no longer be trusted."""
 
@@ -50,27 +50,34 @@ class ArmEnv(gymnasium.Env[Any, Any]):
         if seed is None:
             seed = int(self.np_random.integers(2**32))
         self.task.reset(seed=seed, options=options)
-        observation = self.task.observe(*self.link.reset(seed))
-        self._steps_left, self._started = self.interface.episode_steps, True
+        self._state = self.link.reset(seed)
+        observation = self.task.observe(*self._state)
+        self._steps_left = self.interface.episode_steps
         self._watch(observation, True)
         return observation, {}
 
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
-        if not self._started:
+        if self._state is None:
             raise gymnasium.error.ResetNeeded('an episode begins with reset')
         command = self._encoding.command(self.task.checked_action(action))
         try:
-            state = self.link.exchange(command)
+            self._state = self.link.exchange(command)
         except EpisodeLostError:
             self.episodes_lost += 1
             raise
-        observation = self.task.observe(*state)
+        observation = self.task.observe(*self._state)
         self._steps_left -= 1
         reward = self.task.compute_reward(observation['achieved_goal'], self.task.goal, {})
         self._watch(observation, False)
         info = {'is_success': bool(reward == 0.0)}
         return observation, float(reward), False, self._steps_left <= 0, info
+
+    def joint_state(self) -> JointVectors:
+        """Return positions and velocities of ``joint_names`` at the last reset or step."""
+        if self._state is None:
+            raise gymnasium.error.ResetNeeded('an episode begins with reset')
+        return self._state
 
     def compute_reward(self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any) -> Any:
         """Return 0 at the goal and -1 elsewhere, for one pair or any batch of them."""

@@ -26,7 +26,8 @@ class Arm:
     def __init__(self, config, steps=None, resets=None, evaluations=None):
         self._task = make(config.task_name, config.task)
         self._evaluator = Evaluator(config.task_name, config.task)
-        self.interface = self._task.interface
+        self.interface, self.joint_names = self._task.interface, self._task.joint_names
+        self.joint_state = self._task.joint_state
         self._faults = {'step': steps or {}, 'reset': resets or {}, 'run': evaluations or {}}
         self.done = dict.fromkeys(self._faults, 0)
 

@@ -58,7 +58,9 @@ def test_a_run_stopped_after_any_episode_and_resumed_is_the_same_run(whole, tmp_
         ('mher_ros.learning.agent:Agent.update', 14),
         ('mher_ros.learning.agent:Agent.act', 50),
         ('mher_ros.tasks.rollouts:Evaluator.run', 2),
-        ('os:replace', 4),  # config, first checkpoint, first row: inside the second checkpoint
+        # config, first episodes, first checkpoint, first row: inside the second of each file
+        ('os:replace', 5),
+        ('os:replace', 6),
         ('mher_ros.learning.progress:CsvProgress.row', 2),
         ('mher_ros.learning.progress:TensorBoardProgress.row', 2),
     ],

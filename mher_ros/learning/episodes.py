@@ -1,0 +1,238 @@
+"""
+Episodes kept to be looked at: how the arm moved, under which goal, and what was learnt from it.
+
+``episodes.npz`` holds E episodes of T steps, arrays of numbers and text alone:
+
+    format          1
+    joint_names     (q,)
+    indices         (E,) number of each episode in the run, from 0
+    env_steps       (E,) environment steps of the run before it
+    successes       (E,)
+    goals           (E, m)
+    joints          (E, T + 1, q) positions
+    achieved_goals  (E, T + 1, m)
+    virtual_goals   (V, m) those of all episodes, one after the other
+    virtual_counts  (E,) how many of them belong to each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+import io
+from pathlib import Path
+import struct
+from typing import Any
+import zipfile
+
+from mher_ros.errors import MherError
+from mher_ros.files import write_atomically
+from mher_ros.interface import TaskInterface
+from mher_ros.learning.replay import Episode
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['EPISODES', 'EpisodeRecorder', 'EpisodesError', 'read_episodes', 'RecordedEpisode']
+
+EPISODES = 'episodes.npz'
+FORMAT = 1
+MOST = 200
+"""Episodes kept of a run; of a longer one, every second, every fourth and so on."""
+MOST_VIRTUAL = 64
+"""Virtual goals kept of a batch."""
+KINDS = {
+    'format': 'i',
+    'joint_names': 'U',
+    'indices': 'i',
+    'env_steps': 'i',
+    'successes': 'b',
+    'goals': 'f',
+    'joints': 'f',
+    'achieved_goals': 'f',
+    'virtual_goals': 'f',
+    'virtual_counts': 'i',
+}
+"""The file's arrays and their dtypes' kinds."""
+NOT_WHOLE = (
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+"""What reading a damaged file may raise."""
+
+
+class EpisodesError(MherError, ValueError):
+    """A file of episodes that cannot be read; the message says which and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedEpisode:
+    """One training episode of T steps; numbers are as exact as 32 bits are."""
+
+    index: int
+    """Its number in the run, from 0."""
+    env_steps: int
+    """Environment steps of the run before it."""
+    success: bool
+    """Whether its last step was at the goal."""
+    goal: NDArray[np.float32]
+    """(m,)"""
+    joint_names: tuple[str, ...]
+    joints: NDArray[np.float32]
+    """(T + 1, q) positions [rad or m], in the order of ``joint_names``."""
+    achieved_goals: NDArray[np.float32]
+    """(T + 1, m)"""
+    virtual_goals: NDArray[np.float32]
+    """(k, m), made for the last batch that was learnt from after it; (0, m) if there was none."""
+
+
+class EpisodeRecorder:
+    """
+    Keeps the first and the last episode of a run and, evenly spread, some between them.
+
+    Which ones follows from the number of episodes alone, so a run that goes on keeps the same.
+    """
+
+    def __init__(self, interface: TaskInterface, joint_names: Sequence[str]) -> None:
+        self._interface, self._names = interface, tuple(joint_names)
+        self._kept: list[RecordedEpisode] = []
+
+    def add(
+        self,
+        index: int,
+        env_steps: int,
+        episode: Episode,
+        joints: NDArray[np.float64],
+        virtual_goals: NDArray[np.float32] | None,
+    ) -> None:
+        """Keep the episode of a number, before which there were ``env_steps``, as the last."""
+        interface = self._interface
+        achieved = interface.achieved_goal(episode.observations)
+        made = np.empty((0, len(interface.goal))) if virtual_goals is None else virtual_goals
+        last = RecordedEpisode(
+            index,
+            env_steps,
+            bool(interface.reward(achieved[-1], episode.goal) == 0.0),
+            episode.goal.astype(np.float32),
+            self._names,
+            joints.astype(np.float32),
+            achieved.astype(np.float32),
+            # Rows of a batch are in no order: the first ones are as good as any.
+            made[:MOST_VIRTUAL].astype(np.float32),
+        )
+        apart = _apart(index + 1)
+        self._kept = [kept for kept in self._kept if kept.index % apart == 0]
+        self._kept.append(last)
+
+    def resume(self, path: Path, episodes: int) -> None:
+        """
+        Go on with what ``path`` holds of a run's first ``episodes``.
+
+        No file holds none of them; one that cannot be used raises EpisodesError.
+        """
+        if not path.exists():
+            return
+        recorded = read_episodes(path)
+        if recorded and recorded[0].joint_names != self._names:
+            raise EpisodesError(
+                f'the episodes in {path} should be of the joints {list(self._names)}, '
+                f'got {list(recorded[0].joint_names)}'
+            )
+        self._kept = [episode for episode in recorded if episode.index < episodes]
+
+    def save(self, path: Path) -> None:
+        """Write what is kept, if anything; OSError leaves the file that was there."""
+        kept = self._kept
+        if not kept:
+            return
+        content = io.BytesIO()
+        np.savez(
+            content,
+            format=np.array(FORMAT),
+            joint_names=np.array(self._names, np.str_),
+            indices=np.array([episode.index for episode in kept], np.int64),
+            env_steps=np.array([episode.env_steps for episode in kept], np.int64),
+            successes=np.array([episode.success for episode in kept]),
+            goals=np.stack([episode.goal for episode in kept]),
+            joints=np.stack([episode.joints for episode in kept]),
+            achieved_goals=np.stack([episode.achieved_goals for episode in kept]),
+            virtual_goals=np.concatenate([episode.virtual_goals for episode in kept]),
+            virtual_counts=np.array([len(episode.virtual_goals) for episode in kept], np.int64),
+        )
+        write_atomically(path, content.getvalue())
+
+
+def read_episodes(path: Path) -> list[RecordedEpisode]:
+    """Return what ``EpisodeRecorder`` wrote, the first episode first."""
+    try:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError('it holds one array, not several')
+        with file:
+            arrays = {name: np.asarray(file[name]) for name in KINDS}
+        _check(arrays)
+    except FileNotFoundError:
+        raise EpisodesError(f'there is no file of episodes {path}') from None
+    except NOT_WHOLE as error:
+        raise EpisodesError(f'{path} is no file of episodes that can be used: {error}') from error
+    names = tuple(arrays['joint_names'].tolist())
+    ends = np.cumsum(arrays['virtual_counts'])
+    made = np.split(arrays['virtual_goals'], ends[:-1])
+    return [
+        RecordedEpisode(
+            int(arrays['indices'][row]),
+            int(arrays['env_steps'][row]),
+            bool(arrays['successes'][row]),
+            arrays['goals'][row],
+            names,
+            arrays['joints'][row],
+            arrays['achieved_goals'][row],
+            made[row],
+        )
+        for row in range(len(arrays['indices']))
+    ]
+
+
+def _apart(episodes: int) -> int:
+    """Return how far apart the episodes kept of so many are; the last is kept besides."""
+    apart = 1
+    while -(-episodes // apart) + 1 > MOST:
+        apart *= 2
+    return apart
+
+
+def _check(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise ValueError unless the arrays are of one record."""
+    for name, kind in KINDS.items():
+        if arrays[name].dtype.kind != kind:
+            raise ValueError(f'{name} should be of kind {kind!r}, it is {arrays[name].dtype}')
+    if arrays['format'].shape != () or arrays['format'] != FORMAT:
+        raise ValueError(f'its format should be {FORMAT}, it is {arrays["format"]}')
+    if arrays['joints'].ndim != 3 or arrays['achieved_goals'].ndim != 3:
+        raise ValueError('joints and achieved_goals should have three axes')
+    (count, instants, joints), goal = arrays['joints'].shape, arrays['achieved_goals'].shape[2]
+    counts = arrays['virtual_counts']
+    if counts.shape != (count,) or (counts < 0).any():
+        raise ValueError(f'virtual_counts should be {count} counts, they are {counts}')
+    shapes = {
+        'joint_names': (joints,),
+        'indices': (count,),
+        'env_steps': (count,),
+        'successes': (count,),
+        'goals': (count, goal),
+        'achieved_goals': (count, instants, goal),
+        'virtual_goals': (int(counts.sum()), goal),
+    }
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f'{name} should have shape {shape}, it has {arrays[name].shape}')
+    for name, kind in KINDS.items():
+        if kind == 'f' and not np.isfinite(arrays[name]).all():
+            raise ValueError(f'{name} should be numbers, some are not finite')
+    if (np.diff(arrays['indices']) <= 0).any():
+        raise ValueError('indices should rise')
