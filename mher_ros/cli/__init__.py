@@ -25,6 +25,7 @@ from mher_ros.cli import (
     tasks,
     train,
     up,
+    view,
 )
 from mher_ros.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USE
 from mher_ros.errors import MherError
@@ -49,6 +50,7 @@ COMMANDS: dict[str, Command] = {
     'evaluate': evaluate,
     'export': export,
     'render': render,
+    'view': view,
     'options': options,
     'experiment': experiment,
     'bench': bench,

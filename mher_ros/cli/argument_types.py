@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ['names', 'positive', 'positives', 'seed', 'seeds']
+__all__ = ['names', 'port', 'positive', 'positives', 'seed', 'seeds']
+
+
+def port(text: str) -> int:
+    """Read the number of a TCP port; 0 stands for any that is free."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f'takes a whole number from 0 to 65535, got {text!r}')
+    return int(text)
 
 
 def positive(text: str) -> int:

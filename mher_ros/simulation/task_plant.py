@@ -7,6 +7,7 @@ from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.point_scene import point_scene
 from mher_ros.tasks import make
 from mher_ros.tasks.mujoco_task import MujocoTask
+from mher_ros.tasks.task import TaskOptions
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ class TaskPlant(Plant):
     A command moves it exactly as the action it stands for moves the task.
     """
 
-    def __init__(self, task_name: str) -> None:
-        self._task = make(task_name)
+    def __init__(self, task_name: str, options: TaskOptions | None = None) -> None:
+        """Build the arm of the task, with its own default options unless others are given."""
+        self._task = make(task_name, options)
         self.encoding = CommandEncoding(self._task.interface)
         self.frame = self._task.interface.frame
         self.period = self._task.interface.control_period

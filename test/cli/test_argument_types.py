@@ -2,7 +2,7 @@
 
 import argparse
 
-from mher_ros.cli.argument_types import positives
+from mher_ros.cli.argument_types import port, positives
 import pytest
 
 
@@ -14,3 +14,13 @@ def test_whole_numbers_are_read_between_commas():
 def test_what_is_no_list_of_whole_numbers_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match='a whole number of at least 1, got'):
         positives(text)
+
+
+def test_a_port_is_any_that_tcp_has_or_0():
+    assert [port(text) for text in ('0', '8080', '65535')] == [0, 8080, 65535]
+
+
+@pytest.mark.parametrize('text', ['', '-1', '65536', '80.0', 'http'])
+def test_what_is_no_port_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match='a whole number from 0 to 65535, got'):
+        port(text)

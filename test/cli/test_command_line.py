@@ -12,7 +12,7 @@ from mher_ros.tasks import TASKS
 import pytest
 
 COMMANDS = (
-    *('tasks', 'train', 'up', 'evaluate', 'export', 'render'),
+    *('tasks', 'train', 'up', 'evaluate', 'export', 'render', 'view'),
     *('options', 'experiment', 'bench', 'demo'),
 )
 
@@ -30,6 +30,9 @@ COMMANDS = (
         (['evaluate', 'p.onnx', '--seed', '-1'], "at least 0, got '-1'"),
         (['evaluate', 'p.onnx', '--workers', 'all'], "at least 1, got 'all'"),
         (['render', 'p.onnx', '--goals', '1.5'], "at least 1, got '1.5'"),
+        (['view'], 'RUN'),
+        (['view', 'run', '--port', '65536'], "from 0 to 65535, got '65536'"),
+        (['view', 'run', '--port', '-1'], "from 0 to 65535, got '-1'"),
     ],
 )
 def test_command_line_that_cannot_be_read_is_refused_with_the_usage(
@@ -72,7 +75,8 @@ def test_help_lists_the_commands(capsys):
         ('evaluate', ['POLICY.onnx', '(default 100)', '--workers']),
         ('export', ['RUN', 'policy.onnx in that folder']),
         ('render', ['.gif, .mp4 or .png', '(default policy.gif)']),
-        ('demo', ['demo_run']),
+        ('view', ['RUN', '--host', '--token', '--no-open', '(default 127.0.0.1', 'Ctrl-C']),
+        ('demo', ['demo_run', '--view']),
         ('up', ['SYSTEM', 'NAME:=VALUE', '--show-args', 'Ctrl-C']),
     ],
 )
@@ -91,7 +95,8 @@ def test_help_loads_nothing_heavy():
         'try:\n'
         '    main(["--help"])\n'
         'finally:\n'
-        '    print(*{"launch", "mujoco", "rclpy", "torch"} & set(sys.modules), file=sys.stderr)\n'
+        '    heavy = {"launch", "mujoco", "rclpy", "torch", "viser"}\n'
+        '    print(*heavy & set(sys.modules), file=sys.stderr)\n'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert done.returncode == 0

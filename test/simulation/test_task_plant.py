@@ -1,5 +1,6 @@
+from mher_ros.options import override
 from mher_ros.simulation.task_plant import TaskPlant
-from mher_ros.tasks import make, TASKS
+from mher_ros.tasks import make, task_class, TASKS
 import numpy as np
 import pytest
 
@@ -77,3 +78,9 @@ def test_what_is_shown_is_where_the_arm_is(pair):
         plant.advance(plant.encoding.command(action))
         np.testing.assert_array_equal(plant.data.qpos[:count], plant.joint_state()[0])
         assert np.isfinite(plant.data.xpos).all()
+
+
+def test_the_arm_is_that_of_the_options():
+    options = override(task_class('point2d_large').default_options, {'box': 2.0})
+    plant = TaskPlant('point2d_large', options)
+    assert plant.model.jnt_range[0].tolist() == [-2.0, 2.0]
