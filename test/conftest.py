@@ -22,3 +22,13 @@ def cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv('XDG_CACHE_HOME', str(folder))
         yield folder
+
+
+@pytest.fixture(scope='module')
+def browser():
+    """Return a chromium; it is gone before the next file of tests, whose times it could spoil."""
+    from browser import Browser
+
+    chromium = Browser()
+    yield chromium
+    chromium.close()

@@ -1,0 +1,173 @@
+"""Debian's chromium, without a screen, with a real mouse."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+import contextlib
+import shutil
+import time
+from typing import Any, TypeVar
+
+import imageio.v3 as imageio
+import numpy as np
+from playwright.sync_api import sync_playwright
+import viser
+
+__all__ = ['Browser', 'Page', 'project', 'wait_for']
+
+Result = TypeVar('Result')
+
+SIZE = (1000, 700)
+"""Width and height of the window, in pixels."""
+
+ARGUMENTS = [
+    # Tests run as root in containers.
+    '--no-sandbox',
+    # WebGL in software, where there is no graphics card. Naming the driver as well
+    # (--use-angle=swiftshader) draws the first picture seconds later.
+    '--enable-unsafe-swiftshader',
+    # A page that needs another machine fails here, instead of on a robot without internet.
+    '--no-proxy-server',
+    '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE [::1]',
+]
+
+
+class Browser:
+    """
+    One chromium.
+
+    playwright leaves an event loop running in the thread that it is started in, where neither
+    asyncio nor rclpy could then run one of their own: it has a thread to itself.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, 'browser')
+        self._playwright = self.do(lambda: sync_playwright().start())
+        try:
+            self._chromium = self.do(self._launch)
+        except BaseException:
+            self._stop()
+            raise
+
+    def open(self, address: str) -> 'Page':
+        """Return the page at ``address``, in a window of its own, with no cookies."""
+        return Page(self, self.do(lambda: self._new_page(address)))
+
+    def do(self, action: Callable[[], Result]) -> Result:
+        """Return what ``action`` returns in playwright's thread."""
+        return self._thread.submit(action).result()
+
+    def close(self) -> None:
+        self.do(self._chromium.close)
+        self._stop()
+
+    def _launch(self) -> Any:
+        program = shutil.which('chromium')
+        if program is None:
+            raise RuntimeError(
+                'the tests of the page need chromium; on Debian: apt-get install chromium'
+            )
+        return self._playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+
+    def _new_page(self, address: str) -> Any:
+        width, height = SIZE
+        page = self._chromium.new_page(viewport={'width': width, 'height': height})
+        page.goto(address)
+        return page
+
+    def _stop(self) -> None:
+        self.do(self._playwright.stop)
+        self._thread.shutdown()
+
+
+class Page:
+    """A window of the browser. Positions are pixels from its upper left corner."""
+
+    def __init__(self, browser: Browser, page: Any) -> None:
+        self._browser, self._page = browser, page
+
+    def __enter__(self) -> 'Page':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def picture(self) -> np.ndarray:
+        """Return what the window shows, (height, width, 3) of 0 to 255."""
+        return imageio.imread(self.png())[..., :3].astype(int)
+
+    def png(self) -> bytes:
+        return self._do(lambda page: page.screenshot())
+
+    def text(self) -> str:
+        """Return the words on the page."""
+        return self._do(lambda page: page.inner_text('body'))
+
+    def framed_text(self) -> str:
+        """Return the words in the page's last frame."""
+        return self._do(lambda page: page.frames[-1].inner_text('body'))
+
+    def press(self, name: str) -> None:
+        """Click the button that is called ``name`` with the mouse."""
+        self._do(lambda page: page.get_by_role('button', name=name, exact=True).click())
+
+    def evaluate(self, script: str) -> Any:
+        """Return the value of a JavaScript expression."""
+        return self._do(lambda page: page.evaluate(script))
+
+    def click(self, position: Sequence[float]) -> None:
+        self._do(lambda page: page.mouse.click(float(position[0]), float(position[1])))
+
+    def drag(self, start: Sequence[float], end: Sequence[float], steps: int = 10) -> None:
+        """Press the mouse at ``start``, move it to ``end`` and let go."""
+        with self.holding(start) as move:
+            move(end, steps)
+
+    @contextlib.contextmanager
+    def holding(self, start: Sequence[float]) -> Iterator[Callable[..., None]]:
+        """Press the mouse at ``start``, give a function that moves it, and let go at the end."""
+        # What is under the mouse lights up before it can be grabbed: it comes from beside it.
+        self._move((start[0] - 3, start[1] - 3), 1)
+        self._move(start, 3)
+        self._do(lambda page: page.mouse.down())
+        try:
+            yield self._move
+        finally:
+            if not self._page.is_closed():
+                self._do(lambda page: page.mouse.up())
+
+    def close(self) -> None:
+        """Close the window, with no word to the page; a second call does nothing."""
+        self._do(lambda page: page.close())
+
+    def _move(self, position: Sequence[float], steps: int = 10) -> None:
+        x, y = (float(number) for number in position)
+        self._do(lambda page: page.mouse.move(x, y, steps=steps))
+
+    def _do(self, action: Callable[[Any], Result]) -> Result:
+        return self._browser.do(lambda: action(self._page))
+
+
+def project(camera: viser.CameraHandle, point: Sequence[float]) -> np.ndarray:
+    """Return the pixel (2,) at which a browser with ``camera`` shows ``point`` (3,) [m]."""
+    w, x, y, z = camera.wxyz
+    # Columns: the camera's right, down and forward.
+    rotation = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    right, down, forward = rotation.T @ (np.asarray(point, float) - camera.position)
+    size = np.array([camera.image_width, camera.image_height])
+    focal = size[1] / 2 / np.tan(camera.fov / 2)
+    return size / 2 + focal * np.array([right, down]) / forward
+
+
+def wait_for(condition: Callable[[], Result], timeout: float = 20.0, what: str = '') -> Result:
+    """Return the first value of ``condition`` that is true, or fail after ``timeout`` [s]."""
+    end = time.monotonic() + timeout
+    while not (value := condition()):
+        assert time.monotonic() < end, f'waited {timeout:g} s in vain{what and f" for {what}"}'
+        time.sleep(0.02)
+    return value
