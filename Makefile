@@ -58,8 +58,8 @@ nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves 
 	$(VENV)/bin/python -m pytest -q test -m nightly --hypothesis-profile nightly $(PYTEST_ARGS)
 
 .PHONY: demo
-demo: $(PACKAGE_STAMP) ## train, export and run a small policy
-	$(VENV)/bin/mher demo $(DEMO_ARGS)
+demo: $(PACKAGE_STAMP) ## train, export and run a small policy (VIEW=1: in a browser, too)
+	$(VENV)/bin/mher demo $(if $(filter-out 0,$(VIEW)),--view) $(DEMO_ARGS)
 
 .PHONY: bench
 bench: $(PACKAGE_STAMP) ## measure all, for an hour and a half, into docs/benchmarks.md

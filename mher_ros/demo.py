@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 from pathlib import Path
 import shutil
+import sys
 from typing import Any
 
 from mher_ros.learning.run import POLICY, PROGRESS
@@ -14,6 +16,7 @@ from mher_ros.policy import load
 from mher_ros.policy.run import OnnxPolicy
 from mher_ros.ros.bringup.processes import run_system
 from mher_ros.ros.deployed_arm import reach_goals, trained_workspace, Trial
+from mher_ros.ros.node_process import node_process
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.tasks import task_class
 from mher_ros.tasks.rendering import RenderingError, SceneRenderer
@@ -31,9 +34,27 @@ GOALS = 20
 """Goals that the deployed arm is sent to."""
 
 
-def run_demo(folder: Path, seed: int = 0) -> int:
-    """Tell the story in ``folder``; returns 0 if the deployed policy reaches its goals."""
+def run_demo(folder: Path, seed: int = 0, view: bool = False) -> int:
+    """
+    Tell the story in ``folder``; returns 0 if the deployed policy reaches its goals.
+
+    With ``view`` a page in the browser follows it. Who started it from a terminal can then lead
+    the arm from there.
+    """
     _clear(folder)
+    if not view:
+        return _tell(folder, seed)
+    # Its topics are those of training, too, so that one page sees both.
+    with node_process('view_node', {'robot': ROBOT}) as page:
+        code = _tell(folder, seed)
+        if page.poll() is not None:
+            print(f'\nthe page was not there to the end: view_node ended with {page.returncode}')
+        elif code == 0 and sys.stdin.isatty():
+            _hand_over(folder / POLICY)
+    return code
+
+
+def _tell(folder: Path, seed: int) -> int:
     print(
         f'1/3  A simulated Fetch arm learns to reach, from nothing, with MHER (seed {seed}).\n'
         '     The arm and the learner are two ROS nodes, which know each other by topics alone.\n'
@@ -85,6 +106,17 @@ def run_demo(folder: Path, seed: int = 0) -> int:
         print('the policy reaches fewer than 90 % of its goals: this is not as it should be')
         return 1
     return 0
+
+
+def _hand_over(policy: Path) -> None:
+    """Let people lead the arm in the browser until they press Enter."""
+    print('\nThe arm is yours: drag the goal on the page. Enter ends it.', flush=True)
+    with (
+        node_process('sim_node', {'robot': ROBOT}),
+        node_process('policy_node', {'robot': ROBOT, 'policy': str(policy)}),
+        contextlib.suppress(EOFError, KeyboardInterrupt),
+    ):
+        input()
 
 
 def _clear(folder: Path) -> None:

@@ -1,5 +1,8 @@
 """The demonstration: what it may remove, and (slow) the whole story."""
 
+import os
+
+from mher_ros import demo
 from mher_ros.demo import _clear, MARK, run_demo
 from mher_ros.options import OptionError
 import pytest
@@ -22,11 +25,28 @@ def test_anything_else_is_left_alone(tmp_path):
         _clear(tmp_path / 'config.json')
 
 
+def test_the_story_goes_on_without_a_page(tmp_path, capfd, monkeypatch):
+    pytest.importorskip('rclpy', reason='needs ROS 2')
+
+    def tell(*_):
+        # Until the only child, view_node, has ended.
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        return 7
+
+    monkeypatch.setattr(demo, 'ROBOT', 'r2d2')
+    monkeypatch.setattr(demo, '_tell', tell)
+    assert run_demo(tmp_path / 'demo', view=True) == 7
+    out, error = capfd.readouterr()
+    assert 'the page was not there to the end: view_node ended with 2' in out
+    assert 'robot takes one of fetch, panda, sawyer, ur5e' in error
+
+
 @pytest.mark.slow
-def test_the_story_ends_well_and_leaves_what_it_says(tmp_path, capsys, monkeypatch):
+def test_the_story_ends_well_and_leaves_what_it_says(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_demo(tmp_path / 'demo', seed=2) == 0
-    told = capsys.readouterr().out
+    assert run_demo(tmp_path / 'demo', seed=2, view=True) == 0
+    told, logged = capfd.readouterr()
+    assert 'open http://127.0.0.1:' in told + logged
     for name in ('policy.onnx', 'progress.csv', 'demo.png'):
         assert f'demo/{name}' in told
         assert (tmp_path / 'demo' / name).stat().st_size > 0

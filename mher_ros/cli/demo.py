@@ -13,6 +13,9 @@ SUMMARY = 'train a Fetch arm over topics, deploy the policy, send goals, draw it
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--out', default='demo_run', help='folder (default demo_run; made anew)')
     parser.add_argument('--seed', type=seed, default=0, help='default 0')
+    parser.add_argument(
+        '--view', action='store_true', help='show it all in a browser, at the address printed'
+    )
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -21,4 +24,4 @@ def run(chosen: argparse.Namespace) -> int:
     choose_backend()
     from mher_ros.demo import run_demo
 
-    return run_demo(Path(chosen.out), chosen.seed)
+    return run_demo(Path(chosen.out), chosen.seed, chosen.view)
