@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 import math
@@ -16,6 +17,10 @@ __all__ = ['DeployView', 'Motion']
 
 RATE = 10.0
 """Messages in a second, if somebody looks."""
+TRAIL = 200
+"""Positions of the tool that its trail shows."""
+MOVED = 1e-3
+"""Distance from the last position of the trail that makes a new one [m]."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Motion:
 
 
 class DeployView:
-    """The goal, the workspace, the box that the tool stays in, and how the tool is to move."""
+    """The goal, the workspace, the tool's box, how the tool is to move, and where it has been."""
 
     def __init__(
         self,
@@ -52,8 +57,13 @@ class DeployView:
         """
         self._node, self._frame, self._threshold = node, frame, threshold
         self._workspace, self._box, self._look = workspace, box, look
+        self._trail: deque[NDArray[np.float64]] = deque(maxlen=TRAIL)
         self._publisher = node.create_publisher(MarkerArray, '~/markers', 1)
         self._timer = node.create_timer(1.0 / RATE, self._show)
+
+    def begin_trail(self) -> None:
+        """Forget where the tool has been; any thread may call it."""
+        self._trail.clear()
 
     def close(self) -> None:
         """Show nothing more."""
@@ -62,8 +72,10 @@ class DeployView:
 
     def _show(self) -> None:
         if self._publisher.get_subscription_count() == 0:
+            self._trail.clear()  # What follows would be joined to it by a line.
             return
         motion = self._look()
+        trail = self._follow(motion.tool)
         self._publisher.publish(
             deployment_markers(
                 self._frame,
@@ -74,5 +86,13 @@ class DeployView:
                 reached=motion.reached,
                 tool=motion.tool,
                 velocity=motion.velocity,
+                trail=trail,
             )
         )
+
+    def _follow(self, tool: NDArray[np.float64] | None) -> list[NDArray[np.float64]]:
+        trail = list(self._trail)
+        # An arm that rests at its goal keeps the way that led there.
+        if tool is not None and (not trail or np.linalg.norm(tool - trail[-1]) > MOVED):
+            self._trail.append(tool.copy())
+        return list(self._trail)

@@ -210,6 +210,7 @@ class Deployment:
                 'distance [m]': f'{reach.distance:.4f}',
                 'reached': str(reach.reached).lower(),
                 'output': self.output,
+                'speed cap [m/s]': f'{reach.limits.speed:g}',
                 **self.latency.figures(),
                 'late policy steps': str(reach.late),
                 'goals refused': str(self._goals.refused),
@@ -252,6 +253,7 @@ class Deployment:
                 raise ArmError('policy_node is not active')
             goal = self.reach.take_goal(time.monotonic(), position, self._options.outside)
             self._tell_changes()
+        self._view.begin_trail()
         self._tell_goal(goal)
         return goal
 

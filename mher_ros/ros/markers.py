@@ -28,6 +28,9 @@ GOAL_COLOUR, GOAL_CENTRE_COLOUR = (0.1, 0.8, 0.2, 0.3), (0.9, 0.1, 0.1, 1.0)
 WORKSPACE_COLOUR, TRAIL_COLOUR = (0.6, 0.6, 0.6, 0.6), (1.0, 0.6, 0.0, 0.9)
 AHEAD_COLOUR, REACHED_COLOUR = (1.0, 0.6, 0.0, 0.6), (0.1, 0.8, 0.2, 0.6)
 BOX_COLOUR, MOTION_COLOUR = (0.9, 0.1, 0.1, 0.6), (0.1, 0.4, 0.9, 0.9)
+VIRTUAL_COLOUR = (0.6, 0.2, 0.8, 0.8)
+MOST_VIRTUAL = 256
+"""Virtual goals shown of a batch."""
 STILL = 1e-3
 """Speed below which no motion is shown [m/s]."""
 
@@ -61,12 +64,17 @@ class RobotMarkers:
 
 
 def training_markers(
-    interface: TaskInterface, goal: ArrayLike, trail: Sequence[ArrayLike], stamp: Any = None
+    interface: TaskInterface,
+    goal: ArrayLike,
+    trail: Sequence[ArrayLike],
+    stamp: Any = None,
+    virtual_goals: NDArray[np.float32] | None = None,
 ) -> MarkerArray:
     """
     Show a goal (m,), the box that goals are drawn from, and a trail of tool positions.
 
-    The goal's ball has the size of success. Goals of two entries lie at height zero.
+    The goal's ball has the size of success. Goals of two entries lie at height zero. Of the
+    virtual goals (k, m), the first 256 are shown as points.
     """
     low, high = np.array(interface.goal_low), np.array(interface.goal_high)
     width = LINE_WIDTH * float(np.max(high - low))
@@ -75,13 +83,10 @@ def training_markers(
         _ball(interface.frame, 0, centre, interface.success_threshold, GOAL_COLOUR),
         _ball(interface.frame, 1, centre, interface.success_threshold / 5, GOAL_CENTRE_COLOUR),
         _lines(interface.frame, 'workspace', Marker.LINE_LIST, width / 2, WORKSPACE_COLOUR),
-        _lines(interface.frame, 'trail', Marker.LINE_STRIP, width, TRAIL_COLOUR),
+        _trail(interface.frame, width, trail),
+        _cloud(interface.frame, interface.success_threshold / 3, virtual_goals),
     ]
     markers[2].points = _points(_edges(low, high))
-    if len(trail) > 1:
-        markers[3].points = _points(trail)
-    else:
-        markers[3].action = Marker.DELETE
     if stamp is not None:
         for marker in markers:
             marker.header.stamp = stamp
@@ -98,6 +103,7 @@ def deployment_markers(
     reached: bool,
     tool: ArrayLike | None,
     velocity: ArrayLike | None,
+    trail: Sequence[ArrayLike] = (),
 ) -> MarkerArray:
     """
     Show what a deployed policy is about to do.
@@ -105,7 +111,8 @@ def deployment_markers(
     The goal (3,) is a ball with the size of success, ``threshold`` [m], and turns green when
     reached. Of both boxes, given by their low and high corners (3,) [m], goals are taken from the
     workspace, and the tool stays inside the other. An arrow from the tool (3,) [m] ends where
-    ``velocity`` (3,) [m/s] would take it in a second. What is None is not shown.
+    ``velocity`` (3,) [m/s] would take it in a second; ``trail`` are positions (3,) [m] where it
+    has been. What is None is not shown.
     """
     low, high = (np.asarray(corner, np.float64) for corner in box)
     width = LINE_WIDTH * float(np.max(high - low))
@@ -119,6 +126,7 @@ def deployment_markers(
         _lines(frame, 'workspace', Marker.LINE_LIST, width / 2, WORKSPACE_COLOUR),
         _lines(frame, 'box', Marker.LINE_LIST, width / 2, BOX_COLOUR),
         _arrow(frame, 'motion', width, tool, velocity),
+        _trail(frame, width / 2, trail),
     ]
     markers[1].points = _points(_edges(*(np.asarray(corner, np.float64) for corner in workspace)))
     markers[2].points = _points(_edges(low, high))
@@ -143,6 +151,25 @@ def _ball(frame: str, index: int, centre: Point, radius: float, rgba: Sequence[f
 def _lines(frame: str, name: str, kind: int, width: float, rgba: Sequence[float]) -> Marker:
     marker = _marker(frame, name, 0, kind, rgba)
     marker.scale.x = width
+    return marker
+
+
+def _trail(frame: str, width: float, positions: Sequence[ArrayLike]) -> Marker:
+    marker = _lines(frame, 'trail', Marker.LINE_STRIP, width, TRAIL_COLOUR)
+    if len(positions) > 1:
+        marker.points = _points(positions)
+    else:
+        marker.action = Marker.DELETE
+    return marker
+
+
+def _cloud(frame: str, size: float, positions: NDArray[np.float32] | None) -> Marker:
+    marker = _marker(frame, 'virtual_goals', 0, Marker.POINTS, VIRTUAL_COLOUR)
+    marker.scale.x = marker.scale.y = size
+    if positions is None or len(positions) == 0:
+        marker.action = Marker.DELETE
+    else:
+        marker.points = _points(positions[:MOST_VIRTUAL])
     return marker
 
 

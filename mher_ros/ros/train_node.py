@@ -12,14 +12,17 @@ import time
 from typing import Any
 
 from mher_ros.learning.config import TrainConfig
+from mher_ros.learning.pace import Pace
 from mher_ros.learning.presets import PRESETS
 from mher_ros.learning.progress import Progress, Row, row_text
 from mher_ros.learning.run import exported_text, load_config, plan_run, plan_text, start_training
 from mher_ros.learning.systems import ALGORITHMS
-from mher_ros.learning.train import Ending
+from mher_ros.learning.train import Ending, Trainer
 from mher_ros.options import option, OptionError, read_changes
 from mher_ros.ros.arm_env import ArmEnv, ArmEvaluator
+from mher_ros.ros.curve import curve_message
 from mher_ros.ros.diagnostics import report_diagnostics
+from mher_ros.ros.inbox import LATCHED
 from mher_ros.ros.links import LINKS
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
@@ -28,7 +31,7 @@ from mher_ros.ros.train_view import TrainView
 from mher_ros.tasks import make, task_class, TASKS
 from mher_ros.tasks.task import TaskOptions
 from rclpy.node import Node
-from std_msgs.msg import Float64
+from std_msgs.msg import Float64, Float64MultiArray
 from std_srvs.srv import Trigger
 
 __all__ = ['run', 'TrainNode', 'TrainOptions']
@@ -89,7 +92,7 @@ class TrainNode(Node):
             self, task, self.options.arm, self.options.arm_timeout, stop
         )
         self.env = ArmEnv(task, link, self._view.watch)
-        self._progress = RosProgress(self, task.interface.goal[0].unit)
+        self._progress = RosProgress(self, task.interface.goal[0].unit, self.config.schedule.steps)
         self.create_service(Trigger, '~/save', self._on_save)
         self.create_service(Trigger, '~/stop', self._on_stop)
         report_diagnostics(self, self._diagnose)
@@ -108,6 +111,7 @@ class TrainNode(Node):
                 asked_to_stop=self._stop,
                 asked_to_save=self._take_save,
                 arm=(self.env, evaluator.run),
+                began=self._show_goals_of,
             )
         finally:
             self.env.close()
@@ -122,6 +126,9 @@ class TrainNode(Node):
                 logger.info(f'policy so far: mher export {where}')
         else:
             logger.info(exported_text(self.folder, self.config))
+
+    def _show_goals_of(self, trainer: Trainer) -> None:
+        self._view.virtual_goals = lambda: trainer.agent.virtual_goals
 
     def _take_save(self) -> bool:
         if not self._save.is_set():
@@ -143,11 +150,16 @@ class TrainNode(Node):
 
     def _diagnose(self) -> tuple[bool, str, dict[str, str]]:
         """Return whether all is well, a sentence, and figures."""
-        progress = self._progress
+        progress, left = self._progress, self._progress.seconds_left()
         figures = {
+            'epoch': str(progress.epoch),
             'environment steps': str(progress.env_steps),
+            'steps at most': str(self.config.schedule.steps),
+            'time left [s]': '' if left is None else f'{left:.0f}',
             'updates': str(progress.updates),
             'success rate': '' if progress.success_rate is None else f'{progress.success_rate:g}',
+            'goal unit': self.env.interface.goal[0].unit,
+            'folder': str(self.folder.resolve()),
             'commands repeated': str(self.env.link.repeats),
             'episodes dropped': str(self.env.episodes_lost),
         }
@@ -160,23 +172,41 @@ class TrainNode(Node):
 class RosProgress(Progress):
     """A run's figures as topics, its lines in the log."""
 
-    def __init__(self, node: Node, unit: str) -> None:
-        self._logger, self._unit = node.get_logger(), unit
+    def __init__(self, node: Node, unit: str, most_steps: int) -> None:
+        self._logger, self._unit, self._most_steps = node.get_logger(), unit, most_steps
+        self._rows: list[Row] = []
+        self._curve = node.create_publisher(Float64MultiArray, '~/curve', LATCHED)
         self._success = node.create_publisher(Float64, '~/success_rate', 10)
         self._error = node.create_publisher(Float64, '~/final_error', 10)
         self._told = time.monotonic()
         self.doing = 'starting'
         self.env_steps = self.updates = 0
         self.success_rate: float | None = None
+        self._pace = Pace()
+        # A new run: whoever still shows the curve of another one learns of it.
+        self._curve.publish(curve_message([]))
+
+    @property
+    def epoch(self) -> int:
+        """Evaluations done."""
+        return len(self._rows)
+
+    def seconds_left(self) -> float | None:
+        """Return for how long steps are left at the pace so far [s], if there is one yet."""
+        return self._pace.seconds_until(self._most_steps, time.monotonic())
 
     def resume(self, rows: Sequence[Row]) -> None:
         """Say where the run goes on."""
+        self._rows = list(rows)
+        self._curve.publish(curve_message(self._rows))
         if rows:
+            self.success_rate = float(rows[-1]['success_rate'] or 0.0)
             self._logger.info(f'going on after {rows[-1]["env_steps"]} steps')
 
     def activity(self, text: str, env_steps: int, updates: int) -> None:
         """Keep it for the diagnostics."""
         self.doing, self.env_steps, self.updates = text, env_steps, updates
+        self._pace.note(env_steps, time.monotonic())
 
     def goals(self, done: int, total: int) -> None:
         """Tell how far an evaluation is, now and then."""
@@ -190,6 +220,8 @@ class RosProgress(Progress):
         self.success_rate = float(row['success_rate'] or 0.0)
         self._success.publish(Float64(data=self.success_rate))
         self._error.publish(Float64(data=float(row['final_error'] or 0.0)))
+        self._rows.append(row)
+        self._curve.publish(curve_message(self._rows))
         self._logger.info(row_text(row, self._unit))
 
     def notice(self, text: str) -> None:

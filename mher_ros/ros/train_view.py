@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 import threading
 
 from mher_ros.interface import TaskInterface
@@ -22,12 +23,17 @@ TRAIL = 200
 
 
 class TrainView:
-    """The goal, the workspace, and the way of the tool in the current episode."""
+    """
+    The goal, the workspace, the way of the tool in the current episode, and virtual goals.
+
+    ``virtual_goals`` is asked, while somebody looks, for those of the last batch (k, m).
+    """
 
     def __init__(self, node: Node, interface: TaskInterface) -> None:
         self._node, self._interface = node, interface
         self._lock = threading.Lock()
         self._goal: NDArray[np.float64] | None = None
+        self.virtual_goals: Callable[[], NDArray[np.float32] | None] = lambda: None
         self._trail: deque[NDArray[np.float64]] = deque(maxlen=TRAIL)
         self._publisher = node.create_publisher(MarkerArray, '~/markers', 1)
         node.create_timer(1.0 / RATE, self._show)
@@ -46,4 +52,7 @@ class TrainView:
         with self._lock:
             goal, trail = self._goal, list(self._trail)
         if goal is not None:
-            self._publisher.publish(training_markers(self._interface, goal, trail))
+            made = self.virtual_goals()
+            self._publisher.publish(
+                training_markers(self._interface, goal, trail, virtual_goals=made)
+            )

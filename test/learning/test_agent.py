@@ -1,6 +1,7 @@
 import copy
 
 from mher_ros.learning.agent import Agent
+from mher_ros.learning.learners import make_learner
 from mher_ros.learning.replay import Episode
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.tasks import make
@@ -29,6 +30,29 @@ def trained(config, updates=6, task_name='point2d_large'):
     for _ in range(updates):
         agent.update()
     return agent
+
+
+UNRELABELLED = ('ddpg', 'mve3', 'mve5', 'mve7', 'mbpo3', 'mbpo5', 'mbpo7')
+
+
+@pytest.mark.parametrize('algorithm', ALGORITHMS)
+def test_a_learner_tells_the_goals_that_its_last_batch_was_relabelled_with(tiny, algorithm):
+    config = tiny(algorithm)
+    task = make('point2d_large', config.task)
+    agent = make_learner(task.interface, config)
+    assert agent.virtual_goals is None
+    for seed in range(3):
+        agent.store(random_episode(task, agent, seed))
+    agent.update()
+    desired = agent.replay.state()['goals']
+    made = agent.virtual_goals
+    if algorithm in UNRELABELLED:
+        assert made is None
+        return
+    assert made.shape[0] > 10 and made.shape[1:] == (2,)
+    assert not (made[:, None] == desired).all(-1).any()
+    agent.update()
+    assert not np.array_equal(agent.virtual_goals[: len(made)], made)
 
 
 def weights(agent):

@@ -99,6 +99,8 @@ def assert_rviz_takes(array, frame):
         if marker.type in (Marker.LINE_LIST, Marker.LINE_STRIP):
             assert marker.scale.x > 0.0 and len(marker.points) > 1
             assert marker.type != Marker.LINE_LIST or len(marker.points) % 2 == 0
+        elif marker.type == Marker.POINTS:
+            assert marker.scale.x > 0.0 and marker.scale.y > 0.0 and marker.points
         else:
             assert (vector(marker.scale) > 0.0).all()
         if marker.type == Marker.MESH_RESOURCE:
@@ -195,7 +197,8 @@ def test_training_shows_the_goal_its_box_and_the_tools_way(task):
     way = [env.goal + 0.01 * step for step in range(30)]
     array = training_markers(interface, env.goal, way, Time(sec=3))
     assert_rviz_takes(array, interface.frame)
-    goal, centre, workspace, trail = array.markers
+    goal, centre, workspace, trail, virtual = array.markers
+    assert (virtual.ns, virtual.action) == ('virtual_goals', Marker.DELETE)
     padded = np.zeros((len(way) + 1, 3))
     padded[:, :size] = [*way, env.goal]
     for ball in (goal, centre):
@@ -211,6 +214,26 @@ def test_training_shows_the_goal_its_box_and_the_tools_way(task):
     for first, second in corners.reshape(-1, 2, 3):
         assert np.count_nonzero(first != second) == 1  # an edge, not a diagonal
     assert {marker.header.stamp.sec for marker in array.markers} == {3}
+
+
+@pytest.mark.parametrize('task', TASKS)
+def test_training_shows_virtual_goals_as_points_if_there_are_any(task):
+    env = make(task)
+    env.reset(seed=0)
+    size, threshold = env.goal.size, env.interface.success_threshold
+    made = np.random.default_rng(0).random((300, size), np.float32)
+    for goals in (None, made[:0], made[:3], made):
+        array = training_markers(env.interface, env.goal, [], virtual_goals=goals)
+        assert_rviz_takes(array, env.interface.frame)
+        (cloud,) = [marker for marker in array.markers if marker.ns == 'virtual_goals']
+        if goals is None or not len(goals):
+            assert cloud.action == Marker.DELETE
+            continue
+        assert (cloud.type, cloud.action) == (Marker.POINTS, Marker.ADD)
+        assert cloud.scale.x == cloud.scale.y == pytest.approx(threshold / 3)
+        points = np.array([vector(point) for point in cloud.points])
+        np.testing.assert_array_equal(points[:, :size], goals[:256])
+        np.testing.assert_array_equal(points[:, size:], 0.0)
 
 
 def test_trail_of_the_last_episode_is_taken_away_when_a_new_one_begins():
@@ -244,7 +267,7 @@ def deployment(**changes):
     array = deployment_markers('base', 0.05, WORKSPACE, BOX, **motion)
     assert_rviz_takes(array, 'base')
     found = {marker.ns: marker for marker in array.markers}
-    assert set(found) == {'box', 'goal', 'motion', 'workspace'}
+    assert set(found) == {'box', 'goal', 'motion', 'trail', 'workspace'}
     assert len(found) == len(array.markers)
     return found
 
@@ -285,6 +308,47 @@ def test_deployment_shows_how_the_tool_is_to_move_if_it_is():
         {'tool': tool, 'velocity': np.zeros(3)},
     ):
         assert deployment(**still)['motion'].action == Marker.DELETE
+
+
+def test_deployment_shows_where_the_tool_has_been():
+    way = [np.array([0.5, 0.25, 0.125 * step]) for step in range(4)]
+    trail = deployment(trail=way)['trail']
+    assert (trail.type, trail.action) == (Marker.LINE_STRIP, Marker.ADD)
+    np.testing.assert_array_equal([vector(point) for point in trail.points], way)
+    for short in ([], way[:1]):
+        assert deployment(trail=short)['trail'].action == Marker.DELETE
+
+
+@pytest.mark.ros
+def test_the_trail_of_a_deployed_tool_grows_as_it_moves_and_begins_anew_with_a_goal(world):
+    shown, rviz = world.peer(), world.peer()
+    place = [np.zeros(3)]
+    view = DeployView(
+        shown.node, 'base', 0.05, WORKSPACE, BOX, lambda: Motion(tool=place[0].copy())
+    )
+    listener = rviz.listen(MarkerArray, f'{shown.node.get_name()}/markers', RVIZ_QOS)
+
+    def wait_for_trail(expected):
+        def accept(array):
+            (trail,) = [marker for marker in array.markers if marker.ns == 'trail']
+            return [point.x for point in trail.points] == expected
+
+        listener.wait_for(accept)
+
+    wait_for_trail([])
+    way = [0.0]
+    for _ in range(3):
+        place[0] = np.array([way[-1] + 0.25, 0.0, 0.0])
+        way.append(way[-1] + 0.25)
+        wait_for_trail(way)
+    place[0] = np.array([way[-1] + 0.0005, 0.0, 0.0])  # It rests, as well as it can.
+    for _ in range(3):
+        wait_for_trail(way)
+    view.begin_trail()
+    wait_for_trail([])
+    place[0] = np.array([2.0, 0.0, 0.0])
+    wait_for_trail([way[-1] + 0.0005, 2.0])
+    view.close()
 
 
 @pytest.mark.ros

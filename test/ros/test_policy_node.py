@@ -206,6 +206,7 @@ def test_a_dry_run_moves_nothing_and_shows_how_it_would(deploy):
     assert not deployed.is_commanded()
     figures = deployed.peer.figures('policy_node', lambda told: told.get('goal'))
     assert figures['output'] == 'none'
+    assert figures['speed cap [m/s]'] == '0.25'
     assert figures['listeners'] == ''
     with open(f'/proc/{deployed.node.pid}/maps') as maps:
         assert 'torch' not in maps.read()

@@ -6,15 +6,19 @@ import signal
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
+from mher_ros.learning.episodes import read_episodes
+from mher_ros.ros.inbox import LATCHED
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
-from std_msgs.msg import Float64
+from std_msgs.msg import Float64, Float64MultiArray
 from std_srvs.srv import Trigger
+from visualization_msgs.msg import Marker, MarkerArray
 
 pytestmark = pytest.mark.ros
 
+CURVE = ('env_steps', 'success_rate', 'final_error')
 RELAYED = {
     'joint_states': 'relayed/joint_states',
     'twist_command': 'relayed/twist_command',
@@ -30,6 +34,8 @@ def test_a_run_is_that_of_one_process(world, tmp_path, in_process, run_in):
     relay.wait_for('holding 50')  # the tenth step of the third episode
     rates = peer.listen(Float64, 'train_node/success_rate')
     errors = peer.listen(Float64, 'train_node/final_error')
+    curves = peer.listen(Float64MultiArray, 'train_node/curve', LATCHED)
+    markers = peer.listen(MarkerArray, 'train_node/markers')
     log = peer.listen(Log, '/rosout')
 
     names = peer.ask(ListParameters, 'train_node/list_parameters').result.names
@@ -44,6 +50,14 @@ def test_a_run_is_that_of_one_process(world, tmp_path, in_process, run_in):
     waiting = peer.figures('train_node', lambda told: told['message'].startswith('waiting for'))
     assert waiting['level'] == b'\1'
     assert waiting['environment steps'] == '40'
+    assert waiting['steps at most'] == '160'
+    assert waiting['epoch'] == '0'
+    assert waiting['goal unit'] == '1'
+    assert waiting['folder'] == str(tmp_path / 'run')
+    # 40 steps are done and 120 are left, some of them waited for.
+    assert 0.0 <= float(waiting['time left [s]'])
+    assert table(curves.wait_for(after=0)) == []
+    assert cloud(markers.wait_for(after=0)).action == Marker.DELETE
 
     said = peer.ask(Trigger, 'train_node/save')
     assert said.success
@@ -60,6 +74,65 @@ def test_a_run_is_that_of_one_process(world, tmp_path, in_process, run_in):
     for listener, key in ((rates, 'success_rate'), (errors, 'final_error')):
         told = [message.data for message in listener.messages]
         assert told == [float(row[key]) for row in expected.rows()]
+    whole = [[float(row[key]) for key in CURVE] for row in expected.rows()]
+    assert [table(message) for message in curves.messages] == [whole[:n] for n in range(4)]
+    one, other = (read_episodes(r.folder / 'episodes.npz') for r in (run, expected))
+    assert len(one) == 8
+    for first, second in zip(one, other, strict=True):
+        for name, value in vars(first).items():
+            np.testing.assert_array_equal(value, getattr(second, name), err_msg=name)
+
+
+def table(message):
+    """Return the rows of a curve."""
+    rows, columns = message.layout.dim
+    assert rows.label == 'evaluation'
+    assert columns.label == 'environment steps, success rate, final error'
+    assert (rows.stride, columns.size, columns.stride) == (len(message.data), 3, 3)
+    return np.reshape(message.data, (rows.size, 3)).tolist()
+
+
+def cloud(array):
+    (marker,) = [marker for marker in array.markers if marker.ns == 'virtual_goals']
+    return marker
+
+
+def test_who_comes_late_sees_the_whole_curve_and_the_goals_of_the_last_batch(
+    world, tmp_path, in_process
+):
+    folder = tmp_path / 'run'
+    world.sim_node()
+    row = in_process().rows()[0]
+    expected = [[float(row[key]) for key in CURVE]]
+    # In the first evaluation, in the episode after it, and in that episode when it is done again.
+    relay = world.relay(hold='115,175,185')
+    train = world.train_node(folder, remap=RELAYED, arm_timeout=60.0)
+    relay.wait_for('holding 115')
+    markers = world.peer().listen(MarkerArray, 'train_node/markers')
+    shown = markers.wait_for(lambda array: cloud(array).action == Marker.ADD, after=0)
+    assert 10 < len(cloud(shown).points) <= 256
+    assert {point.z for point in cloud(shown).points} == {0.0}
+    relay.tell('go on')
+    relay.wait_for('holding 175')
+    late = world.peer()
+    curves = late.listen(Float64MultiArray, 'train_node/curve', LATCHED)
+    assert table(curves.wait_for(after=0)) == expected
+    train.signal(signal.SIGINT)
+    assert train.end(5.0) == 0
+    relay.tell('go on')
+
+    train = world.train_node(folder, remap=RELAYED, arm_timeout=60.0, resume=True)
+    relay.wait_for('holding 185')
+    late = world.peer()
+    curves = late.listen(Float64MultiArray, 'train_node/curve', LATCHED)
+    assert table(curves.wait_for(after=0)) == expected
+    figures = late.figures('train_node')
+    assert figures['epoch'] == '1'
+    assert figures['success rate'] == f'{float(row["success_rate"]):g}'
+    # Nothing has been done yet since it went on.
+    assert figures['time left [s]'] == ''
+    relay.tell('go on')
+    assert train.end() == 0
 
 
 def test_a_run_goes_on_from_whatever_ended_it_as_if_nothing_had(
