@@ -154,7 +154,8 @@ class LivePage:
         camera, eye = self._server.initial_camera, place + LOOK_FROM * max(1.0, size)
         camera.look_at, camera.position = place, eye
         for client in self._server.get_clients().values():
-            client.camera.look_at, client.camera.position = place, eye
+            client.camera.position = eye  # which moves what is looked at along
+            client.camera.look_at = place
 
     def notify(self, title: str, text: str, is_good: bool = False) -> None:
         """Tell everybody who looks."""

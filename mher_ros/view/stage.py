@@ -14,9 +14,8 @@ def set_stage(server: viser.ViserServer) -> None:
     Shadows and reflections of surroundings are left out: where there is no graphics card they
     take seconds a picture, on the core that leads the arm.
     """
-    server.gui.configure_theme(
-        control_layout='collapsible', show_logo=False, show_share_button=False
-    )
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    server.gui.main_panel.dock_right()
     scene = server.scene
     scene.set_up_direction('+z')
     scene.configure_environment_map(None)

@@ -1,0 +1,268 @@
+"""The page of view_node in a real browser, over real DDS: what it shows, what people do there."""
+
+import re
+from types import SimpleNamespace
+
+from browser import project, wait_for
+from fake_arm import FakeArm, vector
+from geometry_msgs.msg import PoseStamped
+from mher_ros.ros.drawn_markers import extent_of
+from mher_ros.view.live_page import LOOK_FROM
+import mujoco
+import numpy as np
+import pytest
+from std_msgs.msg import Float64MultiArray
+from visualization_msgs.msg import MarkerArray
+from websockets.sync.client import connect
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+PATIENCE = 60.0
+"""For a browser that draws without a graphics card beside other tests [s]."""
+GRIP = np.array((0.0, 0.0, 0.12))
+"""Where on the handle its upward arrow is [m]."""
+
+
+class Viewed:
+    """A view_node and windows on its page."""
+
+    def __init__(self, world, browser, **parameters):
+        self.node = world.node('view_node', port=0, **parameters)
+        told = self.node.wait_for(r'open http\S+ in a browser')
+        self.address = re.search(r'http\S+', told).group()
+        self._browser = browser
+
+    def window(self):
+        return self._browser.open(self.address)
+
+
+@pytest.fixture
+def view(world, browser):
+    """Return a function that starts a view_node."""
+    return lambda **parameters: Viewed(world, browser, **parameters)
+
+
+def wait_for_line(window, name, text):
+    """Return what a line of the page says once it matches ``text``."""
+
+    def look():
+        told = window.evaluate(
+            f"""() => document.querySelector('[data-line="{name}"]')?.innerText ?? ''"""
+        )
+        return re.search(text, told)
+
+    return wait_for(look, PATIENCE, f'{name}: {text}').string
+
+
+def camera_of(window, look_at):
+    """Return the camera of a window that nobody has turned."""
+    width, height = window.evaluate(
+        """() => {
+            const box = document.querySelector('canvas').getBoundingClientRect();
+            return [box.width, box.height];
+        }"""
+    )
+    forward = -LOOK_FROM / np.linalg.norm(LOOK_FROM)
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    right /= np.linalg.norm(right)
+    rotation = np.stack((right, np.cross(forward, right), forward), axis=1)
+    turn = np.empty(4)
+    mujoco.mju_mat2Quat(turn, rotation.ravel())
+    return SimpleNamespace(
+        position=look_at + LOOK_FROM,
+        wxyz=turn,
+        fov=np.radians(75.0),
+        image_width=width,
+        image_height=height,
+    )
+
+
+def coloured(window, pixel):
+    """Return whether an arrow is drawn at ``pixel``."""
+    x, y = pixel.astype(int)
+    around = window.picture()[y - 3 : y + 4, x - 3 : x + 4]
+    return np.ptp(around, axis=-1).max() > 80
+
+
+class Hand:
+    """A person at a window, with the goal's handle in reach."""
+
+    def __init__(self, window, space):
+        """``space``: low and high corner (3,) [m] of the workspace, in whose middle it waits."""
+        self.window, self.low, self.high = window, *space
+        self.middle = (self.low + self.high) / 2.0
+        wait_for_line(window, 'Policy', 'goal')
+        self._camera = camera_of(window, self.middle)
+        self.wait_for_handle()
+
+    def wait_for_handle(self):
+        """Return when the handle is where it was at first."""
+        wait_for(lambda: coloured(self.window, self.pixel(0.0)), PATIENCE, 'the handle')
+
+    def pixel(self, way):
+        """Return where the handle's upward arrow is seen if it was dragged by ``way`` [m]."""
+        return project(self._camera, self.middle + GRIP + (0.0, 0.0, way))
+
+    def drag(self, way):
+        """Drag the handle upwards by ``way`` [m] and let it go."""
+        self.window.drag(self.pixel(0.0), self.pixel(way))
+
+
+@pytest.fixture
+def hand(deploy, view):
+    """Return a function that gives a deployed policy, and one that sits people at its page."""
+
+    def start():
+        deployed = deploy('joint_trajectory')
+        deployed.wait_until_active()
+        array = deployed.peer.listen(MarkerArray, 'policy_node/markers').wait_for()
+        space = extent_of(array, 'workspace')
+        viewed = view()
+        return deployed, lambda: Hand(viewed.window(), space)
+
+    return start
+
+
+def test_it_waits_for_an_arm_shows_it_and_sees_it_go(world, view):
+    viewed = view()
+    with viewed.window() as window:
+        wait_for_line(window, 'Arm', 'waiting for robot_description')
+        blank = window.picture()
+        arm = FakeArm(world.peer(), 'joint_position')
+        wait_for_line(window, 'Arm', 'as joint_states tells')
+        wait_for(lambda: changed(window, blank) > 5000, PATIENCE, 'the arm')
+        at_home = settled(window)
+        arm.positions = arm.positions + np.array((0.0, 0.3, 0.0, 0.3, 0.0, 0.0, 0.0))
+        wait_for(lambda: changed(window, at_home) > 1000, PATIENCE, 'the arm to move')
+        arm.is_silent = True
+        wait_for_line(window, 'Arm', 'waiting for joint_states')
+        arm.close()
+    assert viewed.node.is_running()
+
+
+def changed(window, before):
+    """Return how many pixels of the picture have changed."""
+    width = before.shape[1] * 2 // 3  # the rest is text
+    return (np.abs(window.picture() - before)[:, :width].max(axis=-1) > 30).sum()
+
+
+def settled(window):
+    """Return the picture once it stays as it is."""
+    shown = [window.picture()]
+
+    def is_still():
+        shown.append(window.picture())
+        return (shown[-1] == shown[-2]).all()
+
+    wait_for(is_still, PATIENCE, 'a picture that stays')
+    return shown[-1]
+
+
+def test_a_goal_is_sent_where_the_handle_is_let_go_and_the_arm_goes_there(hand):
+    deployed, sit = hand()
+    person = sit()
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    person.drag(0.08)
+    goal = goals.wait_for(patience=PATIENCE, after=0)
+    assert goal.header.frame_id == 'world'
+    place = vector(goal.pose.position)
+    np.testing.assert_allclose(place, person.middle + (0.0, 0.0, 0.08), atol=0.005)
+    assert len(goals.messages) == 1
+    wait_for_line(person.window, 'Distance', 'reached')
+    assert np.linalg.norm(deployed.arm.tool - place) < 0.025
+
+
+def test_a_goal_that_is_refused_is_said_to_be_and_the_handle_goes_back(hand):
+    deployed, sit = hand()
+    person = sit()
+    person.drag(0.6)
+    wait_for(lambda: 'The goal was not taken' in person.window.text(), PATIENCE, 'the refusal')
+    person.wait_for_handle()
+    assert not deployed.commands.messages
+
+
+def test_a_window_that_is_closed_while_dragging_sends_no_goal(hand):
+    deployed, sit = hand()
+    person = sit()
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    with person.window.holding(person.pixel(0.0)) as move:
+        move(person.pixel(0.08))
+        person.window.close()
+    deployed.wait_for_heartbeats(20)
+    other = sit()  # the handle is back where it was
+    assert not goals.messages
+    other.drag(0.08)
+    goals.wait_for(patience=PATIENCE, after=0)
+
+
+def test_the_stop_button_stops_the_arm_until_it_is_resumed(hand):
+    deployed, sit = hand()
+    person = sit()
+    deployed.move()
+    deployed.expect_one_stop(lambda: person.window.press('Stop the arm'))
+    wait_for_line(person.window, 'Policy', 'stopped until')
+    deployed.expect_no_goal_is_taken()
+    person.window.press('Resume')
+    wait_for_line(person.window, 'Policy', 'there is no goal')
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    person.window.press('Random goal')
+    goal = vector(goals.wait_for(patience=PATIENCE, after=0).pose.position)
+    assert (person.low <= goal).all() and (goal <= person.high).all()
+    wait_for_line(person.window, 'Distance', 'reached')
+
+
+def test_ten_windows_see_the_same_arm(view, deploy):
+    deployed = deploy('joint_trajectory')
+    deployed.wait_until_active()
+    viewed = view()
+    windows = [viewed.window() for _ in range(10)]
+    for window in windows:
+        wait_for_line(window, 'Arm', 'as joint_states tells')
+    deployed.go()
+    for window in windows:
+        wait_for_line(window, 'Distance', 'mm')
+    for window in windows:
+        window.close()
+    assert viewed.node.is_running()
+
+
+def test_garbage_over_the_websocket_disturbs_nobody(view, deploy):
+    deployed = deploy('joint_trajectory')
+    deployed.wait_until_active()
+    viewed = view()
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    random = np.random.default_rng(0)
+    with viewed.window() as window:
+        wait_for_line(window, 'Policy', 'goal')
+        for size in (0, 1, 10, 1000, 100_000):
+            with connect(
+                viewed.address.replace('http', 'ws'), subprotocols=['viser-v1.1.1']
+            ) as raw:
+                raw.send(random.bytes(size))
+        deployed.go()
+        wait_for_line(window, 'Distance', 'mm')
+    assert not goals.messages
+    assert viewed.node.is_running()
+
+
+def test_curves_grow_while_a_run_learns(world, view, tmp_path):
+    viewed = view()
+    with viewed.window() as window:
+        world.sim_node()
+        world.train_node(tmp_path / 'run', changes={'schedule.steps': '2000'})
+        curve = world.peer().listen(Float64MultiArray, 'train_node/curve', qos=10)
+        wait_for_line(window, 'Training', '.')
+        first = wait_for(lambda: drawn_curve(window), PATIENCE, 'a curve')
+        assert re.search('at most 2000', wait_for_line(window, 'Steps', 'of'))
+        curve.wait_for(lambda rows: len(rows.data) >= 3 * 12, PATIENCE, after=0)
+        wait_for(lambda: drawn_curve(window) > first, PATIENCE, 'a longer curve')
+        window.press('Save and stop training')
+        wait_for(lambda: drawn_curve(window) == 0, PATIENCE, 'the run to end')
+    assert (tmp_path / 'run' / 'checkpoint').exists()
+
+
+def drawn_curve(window):
+    """Return how many pixels of the panel have the colour of the success rate."""
+    picture = window.picture()
+    panel = picture[:, picture.shape[1] * 2 // 3 :]
+    return (np.abs(panel - np.array((0xD5, 0x5E, 0x00))).max(axis=-1) < 40).sum()
