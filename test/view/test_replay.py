@@ -193,6 +193,8 @@ def test_sliders_choose_episode_and_step(record, shown):
 def test_values_that_no_slider_has_are_put_right(record, shown):
     page = shown(record)
     page.slider('episode').value = 99
+    page.wait(0.1)
+    assert place(page) == (3, STEPS)
     page.slider('step').value = -7
     page.wait(0.1)
     assert place(page) == (3, 0)
