@@ -214,6 +214,7 @@ class Deployment:
                 **self.latency.figures(),
                 'late policy steps': str(reach.late),
                 'goals refused': str(self._goals.refused),
+                'last refusal': self._goals.last_refusal,
                 'listeners': '' if self._commands is None else str(self._commands.listeners),
             }
 

@@ -56,6 +56,8 @@ class GoalInput:
         """
         self.refused = 0
         """Messages that were of no use, and goals that were not accepted."""
+        self.last_refusal = ''
+        """Why the last of them was not."""
         self._node, self._logger = node, node.get_logger()
         self._on_goal, self._tool = on_goal, tool
         self._goal = np.array(start, np.float64)
@@ -137,6 +139,7 @@ class GoalInput:
 
     def _refuse(self, error: MherError, source: str) -> None:
         self.refused += 1
+        self.last_refusal = str(error)
         text, now = f'refused a goal from {source}: {error}', time.monotonic()
         if text != self._told or now - self._told_at > REPEAT:
             self._told, self._told_at = text, now

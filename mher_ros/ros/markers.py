@@ -9,6 +9,7 @@ from typing import Any
 from geometry_msgs.msg import Point
 from mher_ros.interface import TaskInterface
 from mher_ros.simulation.shapes import Shape, Shapes
+from mher_ros.view import palette
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,11 +25,6 @@ TYPES = {
 }
 LINE_WIDTH = 0.01
 """Of the longest side of the workspace."""
-GOAL_COLOUR, GOAL_CENTRE_COLOUR = (0.1, 0.8, 0.2, 0.3), (0.9, 0.1, 0.1, 1.0)
-WORKSPACE_COLOUR, TRAIL_COLOUR = (0.6, 0.6, 0.6, 0.6), (1.0, 0.6, 0.0, 0.9)
-AHEAD_COLOUR, REACHED_COLOUR = (1.0, 0.6, 0.0, 0.6), (0.1, 0.8, 0.2, 0.6)
-BOX_COLOUR, MOTION_COLOUR = (0.9, 0.1, 0.1, 0.6), (0.1, 0.4, 0.9, 0.9)
-VIRTUAL_COLOUR = (0.6, 0.2, 0.8, 0.8)
 MOST_VIRTUAL = 256
 """Virtual goals shown of a batch."""
 STILL = 1e-3
@@ -80,9 +76,9 @@ def training_markers(
     width = LINE_WIDTH * float(np.max(high - low))
     (centre,) = _points([goal])
     markers = [
-        _ball(interface.frame, 0, centre, interface.success_threshold, GOAL_COLOUR),
-        _ball(interface.frame, 1, centre, interface.success_threshold / 5, GOAL_CENTRE_COLOUR),
-        _lines(interface.frame, 'workspace', Marker.LINE_LIST, width / 2, WORKSPACE_COLOUR),
+        _ball(interface.frame, 0, centre, interface.success_threshold, palette.GOAL),
+        _ball(interface.frame, 1, centre, interface.success_threshold / 5, palette.GOAL_CENTRE),
+        _lines(interface.frame, 'workspace', Marker.LINE_LIST, width / 2, palette.WORKSPACE),
         _trail(interface.frame, width, trail),
         _cloud(interface.frame, interface.success_threshold / 3, virtual_goals),
     ]
@@ -116,15 +112,15 @@ def deployment_markers(
     """
     low, high = (np.asarray(corner, np.float64) for corner in box)
     width = LINE_WIDTH * float(np.max(high - low))
-    ball = _ball(frame, 0, Point(), threshold, REACHED_COLOUR if reached else AHEAD_COLOUR)
+    ball = _ball(frame, 0, Point(), threshold, palette.REACHED if reached else palette.AHEAD)
     if goal is None:
         ball.action = Marker.DELETE
     else:
         (ball.pose.position,) = _points([goal])
     markers = [
         ball,
-        _lines(frame, 'workspace', Marker.LINE_LIST, width / 2, WORKSPACE_COLOUR),
-        _lines(frame, 'box', Marker.LINE_LIST, width / 2, BOX_COLOUR),
+        _lines(frame, 'workspace', Marker.LINE_LIST, width / 2, palette.WORKSPACE),
+        _lines(frame, 'box', Marker.LINE_LIST, width / 2, palette.BOX),
         _arrow(frame, 'motion', width, tool, velocity),
         _trail(frame, width / 2, trail),
     ]
@@ -155,7 +151,7 @@ def _lines(frame: str, name: str, kind: int, width: float, rgba: Sequence[float]
 
 
 def _trail(frame: str, width: float, positions: Sequence[ArrayLike]) -> Marker:
-    marker = _lines(frame, 'trail', Marker.LINE_STRIP, width, TRAIL_COLOUR)
+    marker = _lines(frame, 'trail', Marker.LINE_STRIP, width, palette.TRAIL)
     if len(positions) > 1:
         marker.points = _points(positions)
     else:
@@ -164,7 +160,7 @@ def _trail(frame: str, width: float, positions: Sequence[ArrayLike]) -> Marker:
 
 
 def _cloud(frame: str, size: float, positions: NDArray[np.float32] | None) -> Marker:
-    marker = _marker(frame, 'virtual_goals', 0, Marker.POINTS, VIRTUAL_COLOUR)
+    marker = _marker(frame, 'virtual_goals', 0, Marker.POINTS, palette.VIRTUAL)
     marker.scale.x = marker.scale.y = size
     if positions is None or len(positions) == 0:
         marker.action = Marker.DELETE
@@ -176,7 +172,7 @@ def _cloud(frame: str, size: float, positions: NDArray[np.float32] | None) -> Ma
 def _arrow(
     frame: str, name: str, width: float, start: ArrayLike | None, way: ArrayLike | None
 ) -> Marker:
-    marker = _marker(frame, name, 0, Marker.ARROW, MOTION_COLOUR)
+    marker = _marker(frame, name, 0, Marker.ARROW, palette.MOTION)
     marker.scale.x, marker.scale.y, marker.scale.z = width, 2.0 * width, 3.0 * width
     if start is None or way is None or np.linalg.norm(way) < STILL:
         marker.action = Marker.DELETE

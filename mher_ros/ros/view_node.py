@@ -9,16 +9,17 @@ import queue
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from mher_ros.control.robot import load_robot, Topics
 from mher_ros.options import option
 from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.drawn_markers import drawings_of, extent_of, frame_of, place_of
 from mher_ros.ros.inbox import Inbox, LATCHED, SEVERAL
+from mher_ros.ros.page_lines import page_lines
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
+from mher_ros.ros.watched_nodes import POLICY, SIM, TRAIN, WatchedNodes
 from mher_ros.view.arm_scene import ArmSceneError
 from mher_ros.view.live_page import Button, Event, Line, LivePage
 from mher_ros.view.server import PageServer, warning_of
@@ -28,7 +29,7 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64, Float64MultiArray, String
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
@@ -43,16 +44,13 @@ NICE = 10
 GRAPH_PERIOD = 0.5
 """Time between two looks at which nodes there are [s]."""
 GONE = 3.0
-"""What has not been told for this long holds no more [s]; diagnostics come once a second."""
-ACTIVE = 1.5
-"""The same for what policy_node tells ten times a second while it is active [s]."""
+"""Time after which an arm that tells nothing is waited for [s]."""
 ANSWER = 5.0
 """Time that a service has to answer [s]."""
 TAKEN = 0.7
 """Time within which a goal that was sent is expected to be the arm's [s]."""
 SAME = 1e-3
 """Goals less apart are the same: one may be moved to the edge of the workspace [m]."""
-POLICY, TRAIN, SIM = 'policy_node', 'train_node', 'sim_node'
 DONE = {Button.STOP: 'stopped until Resume is pressed'}
 """What people are told where the service's answer speaks of services."""
 SERVICES = {
@@ -82,22 +80,6 @@ class ViewOptions:
     )
 
 
-class Heard:
-    """The last message of a topic, and when it came."""
-
-    def __init__(self) -> None:
-        self.message: Any = None
-        self.at = -math.inf
-
-    def take(self, message: Any) -> None:
-        """Keep it."""
-        self.message, self.at = message, time.monotonic()
-
-    def within(self, seconds: float) -> Any:
-        """Return it if it is no older; else None."""
-        return self.message if time.monotonic() - self.at <= seconds else None
-
-
 class ViewNode(Node):
     """
     Shows what there is, and does what people ask for.
@@ -112,13 +94,7 @@ class ViewNode(Node):
         topics = load_robot(options.robot).topics if options.robot else Topics()
         self._descriptions = Inbox(self, String, topics.robot_description, LATCHED)
         self._states = Inbox(self, JointState, topics.joint_states, SEVERAL)
-        self._policy_markers = self._hear(MarkerArray, f'{POLICY}/markers')
-        self._train_markers = self._hear(MarkerArray, f'{TRAIN}/markers')
-        self._distance = self._hear(Float64, f'{POLICY}/distance')
-        self._reached = self._hear(Bool, f'{POLICY}/reached')
-        self._curve = self._hear(Float64MultiArray, f'{TRAIN}/curve', LATCHED)
-        self._diagnostics: dict[str, Heard] = {}
-        self.create_subscription(DiagnosticArray, '/diagnostics', self._take_diagnostics, 50)
+        self._nodes = WatchedNodes(self)
         self._goals = self.create_publisher(PoseStamped, 'goal_pose', 10)
         self._triggers = {
             button: self.create_client(Trigger, name) for button, name in SERVICES.items()
@@ -135,7 +111,7 @@ class ViewNode(Node):
         self._asked: list[tuple[Button, Any, float]] = []
         self._sent: tuple[Vector, float] | None = None
         self._handle: Vector | None = None
-        self._refused: str | None = None
+        self._refused = 0
         self._random = np.random.default_rng()
         report_diagnostics(self, self._diagnose)
 
@@ -158,15 +134,6 @@ class ViewNode(Node):
         finally:
             self._server.close()
 
-    def _hear(self, kind: type, topic: str, qos: Any = 10) -> Heard:
-        heard = Heard()
-        self.create_subscription(kind, topic, heard.take, qos)
-        return heard
-
-    def _take_diagnostics(self, array: DiagnosticArray) -> None:
-        for status in array.status:
-            self._diagnostics.setdefault(status.name, Heard()).take(status)
-
     def _diagnose(self) -> tuple[bool, str, dict[str, str]]:
         """Return whether all is well, a sentence, and figures."""
         viewers = self.page.viewers
@@ -179,13 +146,13 @@ class ViewNode(Node):
     def _tick(self) -> None:
         self._look_at_graph()
         self._show_arm()
-        self._show_markers('policy', self._policy_markers.within(ACTIVE))
-        self._show_markers('train', self._train_markers.within(GONE))
+        self._show_markers('policy', self._nodes.policy_markers.latest)
+        self._show_markers('train', self._nodes.train_markers.latest)
         self._show_curve()
         self._place_goal()
         self._tell_answers()
         self._tell_refusals()
-        self.page.say(self._lines())
+        self.page.say([self._arm_line(), *page_lines(self._nodes)])
         self.page.offer(self._offered())
 
     def _look_at_graph(self) -> None:
@@ -222,8 +189,8 @@ class ViewNode(Node):
 
     def _frame(self) -> str:
         """Return the frame of the latest markers; empty if there are none."""
-        for heard in (self._policy_markers, self._train_markers):
-            array = heard.within(GONE)
+        for heard in (self._nodes.policy_markers, self._nodes.train_markers):
+            array = heard.latest
             if array is not None and array.markers:
                 return frame_of(array)
         return ''
@@ -243,17 +210,19 @@ class ViewNode(Node):
             self.page.look_at(self._looked_at, float(np.max(space[1] - space[0])))
 
     def _show_curve(self) -> None:
-        message = self._curve.message if TRAIN in self._present else None
+        message = self._nodes.curve.latest if TRAIN in self._present else None
         if message is self._drawn.get('curve'):
             return
         self._drawn['curve'] = message
         rows = np.empty(0) if message is None else np.array(message.data, np.float64)
         if rows.size % 3 == 0:
-            self.page.show_curve(rows.reshape(-1, 3), self._figure(TRAIN, 'goal unit') or 'm')
+            self.page.show_curve(
+                rows.reshape(-1, 3), self._nodes.figures(TRAIN).get('goal unit', 'm')
+            )
 
     def _place_goal(self) -> None:
-        array = self._policy_markers.within(ACTIVE)
-        if array is None or not self._is_active():
+        array = self._nodes.policy_markers.latest
+        if array is None or not self._nodes.is_active:
             self._handle = None
             self.page.place_goal(None)
             return
@@ -271,25 +240,6 @@ class ViewNode(Node):
         self._handle = self._handle if goal is None else goal
         self.page.place_goal(self._handle)
 
-    def _lines(self) -> list[Line]:
-        lines = [self._arm_line()]
-        policy, training = self._status(POLICY), self._status(TRAIN)
-        if policy is not None:
-            lines.append(Line('Policy', policy.message, policy.level == DiagnosticStatus.OK))
-            distance, reached = self._distance.within(ACTIVE), self._reached.within(ACTIVE)
-            if distance is not None and math.isfinite(distance.data):
-                is_there = reached is not None and reached.data
-                text = f'{1000.0 * distance.data:.1f} mm{", reached" if is_there else ""}'
-                lines.append(Line('Distance', text, True if is_there else None))
-            cap = self._figure(POLICY, 'speed cap [m/s]')
-            if cap:
-                lines.append(Line('Speed', f'at most {cap} m/s'))
-        if training is not None:
-            lines += self._training_lines(training)
-        if policy is None and training is None:
-            lines.append(Line('Policy', 'no policy_node and no train_node is running'))
-        return lines
-
     def _arm_line(self) -> Line:
         if self._trouble:
             return Line('Arm', self._trouble, False)
@@ -299,27 +249,11 @@ class ViewNode(Node):
             return Line('Arm', f'waiting for {self._states.topic.lstrip("/")}', False)
         return Line('Arm', f'as {self._states.topic.lstrip("/")} tells', True)
 
-    def _training_lines(self, status: DiagnosticStatus) -> list[Line]:
-        figures = {pair.key: pair.value for pair in status.values}
-        lines = [Line('Training', status.message, status.level == DiagnosticStatus.OK)]
-        steps, most = figures.get('environment steps', ''), figures.get('steps at most', '')
-        if steps:
-            lines.append(Line('Steps', f'{steps} of at most {most}' if most else steps))
-        if figures.get('epoch'):
-            lines.append(Line('Epoch', figures['epoch']))
-        if figures.get('success rate'):
-            rate = 100.0 * float(figures['success rate'])
-            lines.append(Line('Success', f'{rate:.0f} % of the test goals'))
-        left = figures.get('time left [s]', '')
-        if left:
-            lines.append(Line('Left', f'at most {_duration_text(float(left))}'))
-        return lines
-
     def _offered(self) -> list[Button]:
         offered: list[Button] = []
         if POLICY in self._present:
             offered += [Button.STOP, Button.RESUME]
-            if self._is_active():
+            if self._nodes.is_active:
                 offered.append(Button.RANDOM_GOAL)
         if TRAIN in self._present:
             offered += [Button.SAVE, Button.STOP_TRAINING]
@@ -327,26 +261,13 @@ class ViewNode(Node):
             offered.append(Button.RESET)  # in a run it would only disturb
         return offered
 
-    def _is_active(self) -> bool:
-        return self._reached.within(ACTIVE) is not None
-
-    def _status(self, name: str) -> DiagnosticStatus | None:
-        full = f'{self.get_namespace()}/{name}'.lstrip('/')
-        heard = self._diagnostics.get(full)
-        return None if heard is None else heard.within(GONE)
-
-    def _figure(self, name: str, key: str) -> str:
-        status = self._status(name)
-        found = [pair.value for pair in status.values if pair.key == key] if status else []
-        return found[0] if found else ''
-
     # What people ask for.
 
     def _answer(self, event: Event) -> None:
         if event.goal is not None:
             self._send_goal(event.goal)
         elif event.button is Button.RANDOM_GOAL:
-            array = self._policy_markers.within(ACTIVE)
+            array = self._nodes.policy_markers.latest
             space = None if array is None else extent_of(array, 'workspace')
             if space is not None:
                 self._send_goal(self._random.uniform(*space))
@@ -354,7 +275,7 @@ class ViewNode(Node):
             self._call(event.button, self._triggers[event.button])
 
     def _send_goal(self, goal: Vector) -> None:
-        if not self._is_active():
+        if not self._nodes.is_active:
             self.page.notify('No goal was sent', 'policy_node is not active')
             return
         message = PoseStamped()
@@ -389,16 +310,11 @@ class ViewNode(Node):
         self._asked = waiting
 
     def _tell_refusals(self) -> None:
-        refused = self._figure(POLICY, 'goals refused')
-        if self._refused is not None and refused not in ('', '0', self._refused):
-            why = self._figure(POLICY, 'last refusal')
-            self.page.notify('The goal was not taken', why or 'policy_node refused it')
+        figures = self._nodes.figures(POLICY)
+        refused = int(figures.get('goals refused', '0'))
+        if refused > self._refused:
+            self.page.notify('The goal was not taken', figures.get('last refusal', ''))
         self._refused = refused
-
-
-def _duration_text(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f'{minutes} min {rest} s' if minutes else f'{rest} s'
 
 
 def run(stop: StopRequest) -> None:

@@ -13,7 +13,7 @@ from mher_ros.view.arm_scene import ArmScene
 from mher_ros.view.curves import Curves
 from mher_ros.view.drawings import Drawing, Drawings
 from mher_ros.view.goal_handle import GoalHandle
-from mher_ros.view.stage import set_stage
+from mher_ros.view.stage import FROM_THE_SIDE, look_at, set_stage
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 import viser
@@ -21,8 +21,6 @@ import viser
 __all__ = ['Button', 'Event', 'Line', 'LivePage']
 
 GOOD, BAD, PLAIN = '#2b8a3e', '#c92a2a', '#343a40'
-LOOK_FROM = np.array([1.1, -0.9, 0.75])
-"""Where the first look comes from, seen from what it looks at [m]."""
 
 
 class Button(enum.Enum):
@@ -151,11 +149,7 @@ class LivePage:
 
     def look_at(self, place: NDArray[np.float64], size: float = 1.0) -> None:
         """Turn everybody's eyes to a place (3,) [m], from so far that ``size`` [m] is seen."""
-        camera, eye = self._server.initial_camera, place + LOOK_FROM * max(1.0, size)
-        camera.look_at, camera.position = place, eye
-        for client in self._server.get_clients().values():
-            client.camera.position = eye  # which moves what is looked at along
-            client.camera.look_at = place
+        look_at(self._server, place, max(1.0, size) * np.array(FROM_THE_SIDE))
 
     def notify(self, title: str, text: str, is_good: bool = False) -> None:
         """Tell everybody who looks."""

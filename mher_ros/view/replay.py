@@ -6,12 +6,13 @@ from typing import Any
 
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.episodes import RecordedEpisode
+from mher_ros.view import palette
 from mher_ros.view.arm_scene import ArmScene
 from mher_ros.view.curves import Curves
 from mher_ros.view.drawings import box_edges, Drawing, Drawings
 from mher_ros.view.playback import Playback
 from mher_ros.view.run_record import RunRecord
-from mher_ros.view.stage import set_stage
+from mher_ros.view.stage import FROM_THE_SIDE, look_at, set_stage
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 import viser
@@ -22,15 +23,10 @@ Vectors = NDArray[np.float64]
 
 LINE_WIDTH, POINT_SIZE = 0.01, 0.02
 """Of the longest side of the workspace."""
-AHEAD_COLOUR, REACHED_COLOUR = (1.0, 0.6, 0.0, 0.6), (0.1, 0.8, 0.2, 0.6)
-WORKSPACE_COLOUR, TRAIL_COLOUR = (0.6, 0.6, 0.6, 0.6), (1.0, 0.6, 0.0, 0.9)
-VIRTUAL_COLOUR = (0.5, 0.2, 0.8, 0.9)
 REREAD = 1.0
 """Time between two looks at the folder [s]."""
 SPEEDS = ('0.25', '0.5', '1', '2', '5', '10')
 PLAY, PAUSE = 'Play', 'Pause'
-LOOK_FROM = np.array([1.5, -1.2, 1.1])
-"""Where the first look at an arm comes from, seen from what it looks at [m]."""
 
 
 class ReplayPage:
@@ -146,17 +142,17 @@ def episode_drawings(
         'goal': Drawing(
             'ball',
             _points([episode.goal]),
-            REACHED_COLOUR if is_there else AHEAD_COLOUR,
+            palette.REACHED if is_there else palette.AHEAD,
             interface.success_threshold,
         ),
         'trail': Drawing(
             'strip',
             _points(episode.achieved_goals[: step + 1], height),
-            TRAIL_COLOUR,
+            palette.TRAIL,
             LINE_WIDTH * side,
         ),
         'virtual_goals': Drawing(
-            'cloud', _points(episode.virtual_goals, height), VIRTUAL_COLOUR, POINT_SIZE * side
+            'cloud', _points(episode.virtual_goals, height), palette.VIRTUAL, POINT_SIZE * side
         ),
     }
 
@@ -168,7 +164,7 @@ def workspace_drawing(interface: TaskInterface) -> Drawing:
     # That of a flat task has no height.
     edges = ends[(ends[:, 0] != ends[:, 1]).any(axis=1)]
     width = LINE_WIDTH / 2.0 * _longest_side(interface)
-    return Drawing('lines', edges.reshape(-1, 3), WORKSPACE_COLOUR, width)
+    return Drawing('lines', edges.reshape(-1, 3), palette.WORKSPACE, width)
 
 
 def episode_text(interface: TaskInterface, episode: RecordedEpisode) -> str:
@@ -209,10 +205,9 @@ def _longest_side(interface: TaskInterface) -> float:
 def _look(server: viser.ViserServer, interface: TaskInterface, arm: Vectors) -> None:
     """Set where a browser that comes looks from: at an arm from the side, flat ones from above."""
     low, high = _points([interface.goal_low, interface.goal_high])
-    centre, away = arm, LOOK_FROM
+    centre, away = arm, np.array(FROM_THE_SIDE)
     if len(interface.goal) == 2:
         centre = (low + high) / 2.0
         # Not quite from above, where there is no telling which way is up.
         away = _longest_side(interface) * np.array([0.0, -0.01, 1.2])
-    camera = server.initial_camera
-    camera.look_at, camera.position = tuple(centre), tuple(centre + away)
+    look_at(server, centre, away)

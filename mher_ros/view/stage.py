@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import ArrayLike
 import viser
 
-__all__ = ['set_stage']
+__all__ = ['FROM_THE_SIDE', 'look_at', 'set_stage']
+
+FROM_THE_SIDE = (1.1, -0.9, 0.75)
+"""Where an arm is looked at from, seen from what is looked at [m]."""
 
 
 def set_stage(server: viser.ViserServer) -> None:
@@ -30,3 +35,13 @@ def set_stage(server: viser.ViserServer) -> None:
         scene.add_light_directional(
             f'/lights/{name}', intensity=intensity, cast_shadow=False, position=position
         )
+
+
+def look_at(server: viser.ViserServer, place: ArrayLike, away: ArrayLike = FROM_THE_SIDE) -> None:
+    """Turn everybody's eyes to ``place`` (3,) [m], from as far as ``away`` (3,) [m] from there."""
+    centre = np.asarray(place, np.float64)
+    eye = centre + np.asarray(away)
+    server.initial_camera.look_at, server.initial_camera.position = centre, eye
+    for client in server.get_clients().values():
+        client.camera.position = eye  # which moves what is looked at along
+        client.camera.look_at = centre

@@ -145,7 +145,7 @@ def test_rviz_receives_arm_and_training_from_another_process():
     assert sum(marker.type == Marker.MESH_RESOURCE for marker in robot) > 10
     assert robot[0].header.stamp.sec > 0
     training = received['train_node/markers'][-1].markers
-    assert {marker.ns for marker in training} == {'goal', 'trail', 'workspace'}
+    assert {marker.ns for marker in training} == {'goal', 'trail', 'virtual_goals', 'workspace'}
 
 
 @pytest.mark.parametrize('task', TASKS)

@@ -1,0 +1,63 @@
+"""What the page says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import math
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from mher_ros.ros.watched_nodes import POLICY, TRAIN, WatchedNodes
+from mher_ros.view.live_page import Line
+
+__all__ = ['duration_text', 'page_lines']
+
+
+def page_lines(nodes: WatchedNodes) -> list[Line]:
+    """Return what there is to say of the nodes that are heard."""
+    policy, training = nodes.status(POLICY), nodes.status(TRAIN)
+    lines: list[Line] = []
+    if policy is not None:
+        lines += _policy_lines(nodes, policy)
+    if training is not None:
+        lines += _training_lines(training, nodes.figures(TRAIN))
+    if not lines:
+        lines.append(Line('Policy', 'no policy_node and no train_node is running'))
+    return lines
+
+
+def duration_text(seconds: float) -> str:
+    """Return a time [s] as people say it."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f'{minutes} min {rest} s' if minutes else f'{rest} s'
+
+
+def _policy_lines(nodes: WatchedNodes, status: DiagnosticStatus) -> list[Line]:
+    lines = [Line('Policy', status.message, _is_well(status))]
+    distance, reached = nodes.distance.latest, nodes.reached.latest
+    if distance is not None and math.isfinite(distance.data):
+        is_there = reached is not None and bool(reached.data)
+        text = f'{1000.0 * distance.data:.1f} mm{", reached" if is_there else ""}'
+        lines.append(Line('Distance', text, True if is_there else None))
+    cap = nodes.figures(POLICY).get('speed cap [m/s]')
+    if cap:
+        lines.append(Line('Speed', f'at most {cap} m/s'))
+    return lines
+
+
+def _training_lines(status: DiagnosticStatus, figures: Mapping[str, str]) -> list[Line]:
+    lines = [Line('Training', status.message, _is_well(status))]
+    steps, most = figures.get('environment steps', ''), figures.get('steps at most', '')
+    if steps:
+        lines.append(Line('Steps', f'{steps} of at most {most}' if most else steps))
+    if figures.get('epoch'):
+        lines.append(Line('Epoch', figures['epoch']))
+    if figures.get('success rate'):
+        rate = 100.0 * float(figures['success rate'])
+        lines.append(Line('Success', f'{rate:.0f} % of the test goals'))
+    if figures.get('time left [s]'):
+        lines.append(Line('Left', f'at most {duration_text(float(figures["time left [s]"]))}'))
+    return lines
+
+
+def _is_well(status: DiagnosticStatus) -> bool:
+    return bool(status.level == DiagnosticStatus.OK)

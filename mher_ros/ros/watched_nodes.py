@@ -1,0 +1,80 @@
+"""What view_node hears of the other nodes."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from mher_ros.ros.inbox import LATCHED
+from rclpy.node import Node
+from std_msgs.msg import Bool, Float64, Float64MultiArray
+from visualization_msgs.msg import MarkerArray
+
+__all__ = ['Heard', 'POLICY', 'SIM', 'TRAIN', 'WatchedNodes']
+
+POLICY, TRAIN, SIM = 'policy_node', 'train_node', 'sim_node'
+GONE = 3.0
+"""What has not been told for this long holds no more [s]; diagnostics come once a second."""
+ACTIVE = 1.5
+"""The same for what policy_node tells ten times a second while it is active [s]."""
+
+
+class Heard:
+    """The last message of a topic, and when it came."""
+
+    def __init__(self, lasts: float) -> None:
+        """``lasts``: time for which it holds [s]."""
+        self._lasts = lasts
+        self._message: Any = None
+        self._at = -math.inf
+
+    def take(self, message: Any) -> None:
+        """Keep it."""
+        self._message, self._at = message, time.monotonic()
+
+    @property
+    def latest(self) -> Any:
+        """The last message; None if it holds no more."""
+        return self._message if time.monotonic() - self._at <= self._lasts else None
+
+
+class WatchedNodes:
+    """The latest of each node; they may come and go."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._statuses: dict[str, Heard] = {}
+        node.create_subscription(DiagnosticArray, '/diagnostics', self._take, 50)
+        self.policy_markers = self._hear(MarkerArray, f'{POLICY}/markers', ACTIVE)
+        self.train_markers = self._hear(MarkerArray, f'{TRAIN}/markers', GONE)
+        self.distance = self._hear(Float64, f'{POLICY}/distance', ACTIVE)
+        self.reached = self._hear(Bool, f'{POLICY}/reached', ACTIVE)
+        # Told once an evaluation, and to whoever comes later.
+        self.curve = self._hear(Float64MultiArray, f'{TRAIN}/curve', math.inf, LATCHED)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether policy_node takes goals."""
+        return self.reached.latest is not None
+
+    def status(self, name: str) -> DiagnosticStatus | None:
+        """Return what the node called ``name`` says of itself."""
+        full = f'{self._node.get_namespace()}/{name}'.lstrip('/')
+        heard = self._statuses.get(full)
+        return None if heard is None else heard.latest
+
+    def figures(self, name: str) -> dict[str, str]:
+        """Return the figures of that; none: no such node is heard."""
+        status = self.status(name)
+        return {} if status is None else {pair.key: pair.value for pair in status.values}
+
+    def _hear(self, kind: type, topic: str, lasts: float, qos: Any = 10) -> Heard:
+        heard = Heard(lasts)
+        self._node.create_subscription(kind, topic, heard.take, qos)
+        return heard
+
+    def _take(self, array: DiagnosticArray) -> None:
+        for status in array.status:
+            self._statuses.setdefault(status.name, Heard(GONE)).take(status)
