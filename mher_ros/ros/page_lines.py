@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 import math
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -19,7 +18,7 @@ def page_lines(nodes: WatchedNodes) -> list[Line]:
     if policy is not None:
         lines += _policy_lines(nodes, policy)
     if training is not None:
-        lines += _training_lines(training, nodes.figures(TRAIN))
+        lines += _training_lines(nodes, training)
     if not lines:
         lines.append(Line('Policy', 'no policy_node and no train_node is running'))
     return lines
@@ -44,18 +43,19 @@ def _policy_lines(nodes: WatchedNodes, status: DiagnosticStatus) -> list[Line]:
     return lines
 
 
-def _training_lines(status: DiagnosticStatus, figures: Mapping[str, str]) -> list[Line]:
+def _training_lines(nodes: WatchedNodes, status: DiagnosticStatus) -> list[Line]:
     lines = [Line('Training', status.message, _is_well(status))]
+    figures = nodes.figures(TRAIN)
     steps, most = figures.get('environment steps', ''), figures.get('steps at most', '')
     if steps:
         lines.append(Line('Steps', f'{steps} of at most {most}' if most else steps))
     if figures.get('epoch'):
         lines.append(Line('Epoch', figures['epoch']))
-    if figures.get('success rate'):
-        rate = 100.0 * float(figures['success rate'])
-        lines.append(Line('Success', f'{rate:.0f} % of the test goals'))
-    if figures.get('time left [s]'):
-        lines.append(Line('Left', f'at most {duration_text(float(figures["time left [s]"]))}'))
+    rate, left = nodes.number(TRAIN, 'success rate'), nodes.number(TRAIN, 'time left [s]')
+    if rate is not None:
+        lines.append(Line('Success', f'{100.0 * rate:.0f} % of the test goals'))
+    if left is not None:
+        lines.append(Line('Left', f'at most {duration_text(left)}'))
     return lines
 
 

@@ -9,28 +9,27 @@ import queue
 import time
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
 from mher_ros.control.robot import load_robot, Topics
 from mher_ros.options import option
 from mher_ros.ros.diagnostics import report_diagnostics
-from mher_ros.ros.drawn_markers import drawings_of, extent_of, frame_of, place_of
+from mher_ros.ros.drawn_markers import drawings_of, extent_of, frame_of
 from mher_ros.ros.inbox import Inbox, LATCHED, SEVERAL
+from mher_ros.ros.page_buttons import PageButtons
+from mher_ros.ros.page_goals import PageGoals
 from mher_ros.ros.page_lines import page_lines
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
-from mher_ros.ros.watched_nodes import POLICY, SIM, TRAIN, WatchedNodes
+from mher_ros.ros.watched_nodes import TRAIN, WatchedNodes
 from mher_ros.view.arm_scene import ArmSceneError
 from mher_ros.view.live_page import Button, Event, Line, LivePage
 from mher_ros.view.server import PageServer, warning_of
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 __all__ = ['run', 'ViewNode', 'ViewOptions']
@@ -41,25 +40,8 @@ RATE = 20.0
 """Pictures in a second."""
 NICE = 10
 """By how much it stands back: who moves an arm goes first."""
-GRAPH_PERIOD = 0.5
-"""Time between two looks at which nodes there are [s]."""
 GONE = 3.0
 """Time after which an arm that tells nothing is waited for [s]."""
-ANSWER = 5.0
-"""Time that a service has to answer [s]."""
-TAKEN = 0.7
-"""Time within which a goal that was sent is expected to be the arm's [s]."""
-SAME = 1e-3
-"""Goals less apart are the same: one may be moved to the edge of the workspace [m]."""
-DONE = {Button.STOP: 'stopped until Resume is pressed'}
-"""What people are told where the service's answer speaks of services."""
-SERVICES = {
-    Button.STOP: f'{POLICY}/stop',
-    Button.RESUME: f'{POLICY}/clear',
-    Button.RESET: f'{SIM}/reset',
-    Button.SAVE: f'{TRAIN}/save',
-    Button.STOP_TRAINING: f'{TRAIN}/stop',
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,10 +77,6 @@ class ViewNode(Node):
         self._descriptions = Inbox(self, String, topics.robot_description, LATCHED)
         self._states = Inbox(self, JointState, topics.joint_states, SEVERAL)
         self._nodes = WatchedNodes(self)
-        self._goals = self.create_publisher(PoseStamped, 'goal_pose', 10)
-        self._triggers = {
-            button: self.create_client(Trigger, name) for button, name in SERVICES.items()
-        }
         self._server = PageServer(options.host, options.port, options.token, 'mher_ros')
         self.address = self._server.address
         self.page = LivePage(self._server.viser)
@@ -106,13 +84,8 @@ class ViewNode(Node):
         self._moved_at = -math.inf
         self._looked_at: Vector | None = None
         self._drawn: dict[str, Any] = {}
-        self._present: frozenset[str] = frozenset()
-        self._graph_at = -math.inf
-        self._asked: list[tuple[Button, Any, float]] = []
-        self._sent: tuple[Vector, float] | None = None
-        self._handle: Vector | None = None
-        self._refused = 0
-        self._random = np.random.default_rng()
+        self._goals = PageGoals(self, self.page, self._nodes)
+        self._buttons = PageButtons(self, self.page, self._nodes)
         report_diagnostics(self, self._diagnose)
 
     def run(self, stop: StopRequest) -> None:
@@ -141,33 +114,21 @@ class ViewNode(Node):
         figures = {'address': self.address.partition('?')[0], 'browsers': str(viewers)}
         return not self._trouble, self._trouble or f'{viewers} looking', figures
 
-    # What is shown.
-
     def _tick(self) -> None:
-        self._look_at_graph()
         self._show_arm()
         self._show_markers('policy', self._nodes.policy_markers.latest)
         self._show_markers('train', self._nodes.train_markers.latest)
         self._show_curve()
-        self._place_goal()
-        self._tell_answers()
-        self._tell_refusals()
+        self._goals.tick()
+        self._buttons.tick()
         self.page.say([self._arm_line(), *page_lines(self._nodes)])
-        self.page.offer(self._offered())
-
-    def _look_at_graph(self) -> None:
-        if time.monotonic() - self._graph_at < GRAPH_PERIOD:
-            return
-        self._graph_at = time.monotonic()
-        self._present = frozenset(
-            SERVICES[button].split('/')[0]
-            for button, client in self._triggers.items()
-            if client.service_is_ready()
-        )
 
     def _show_arm(self) -> None:
         for raw in self._descriptions.take_all(0.0):
-            self._draw_arm(str(deserialize_message(raw, String).data), '')
+            urdf = str(deserialize_message(raw, String).data)
+            if urdf != self._urdf:  # a simulation that starts again tells the same
+                self._refused_frame = ''
+                self._draw_arm(urdf, '')
         frame = self._frame()
         if frame in self.page.links - {self.page.frame, self._refused_frame}:
             self._draw_arm(self._urdf, frame)
@@ -210,7 +171,7 @@ class ViewNode(Node):
             self.page.look_at(self._looked_at, float(np.max(space[1] - space[0])))
 
     def _show_curve(self) -> None:
-        message = self._nodes.curve.latest if TRAIN in self._present else None
+        message = self._nodes.curve.latest if TRAIN in self._buttons.present else None
         if message is self._drawn.get('curve'):
             return
         self._drawn['curve'] = message
@@ -219,26 +180,6 @@ class ViewNode(Node):
             self.page.show_curve(
                 rows.reshape(-1, 3), self._nodes.figures(TRAIN).get('goal unit', 'm')
             )
-
-    def _place_goal(self) -> None:
-        array = self._nodes.policy_markers.latest
-        if array is None or not self._nodes.is_active:
-            self._handle = None
-            self.page.place_goal(None)
-            return
-        goal = place_of(array, 'goal')
-        if self._sent is not None:
-            wanted, at = self._sent
-            is_taken = goal is not None and np.abs(goal - wanted).max() < SAME
-            if not is_taken and time.monotonic() - at < TAKEN:
-                return
-            self._sent = None
-        if goal is None and self._handle is None:
-            space = extent_of(array, 'workspace')
-            goal = None if space is None else (space[0] + space[1]) / 2.0
-        # Where there is no goal any more, the handle stays where the last one was.
-        self._handle = self._handle if goal is None else goal
-        self.page.place_goal(self._handle)
 
     def _arm_line(self) -> Line:
         if self._trouble:
@@ -249,72 +190,13 @@ class ViewNode(Node):
             return Line('Arm', f'waiting for {self._states.topic.lstrip("/")}', False)
         return Line('Arm', f'as {self._states.topic.lstrip("/")} tells', True)
 
-    def _offered(self) -> list[Button]:
-        offered: list[Button] = []
-        if POLICY in self._present:
-            offered += [Button.STOP, Button.RESUME]
-            if self._nodes.is_active:
-                offered.append(Button.RANDOM_GOAL)
-        if TRAIN in self._present:
-            offered += [Button.SAVE, Button.STOP_TRAINING]
-        elif SIM in self._present:
-            offered.append(Button.RESET)  # in a run it would only disturb
-        return offered
-
-    # What people ask for.
-
     def _answer(self, event: Event) -> None:
         if event.goal is not None:
-            self._send_goal(event.goal)
+            self._goals.send(event.goal)
         elif event.button is Button.RANDOM_GOAL:
-            array = self._nodes.policy_markers.latest
-            space = None if array is None else extent_of(array, 'workspace')
-            if space is not None:
-                self._send_goal(self._random.uniform(*space))
+            self._goals.send_any()
         elif event.button is not None:
-            self._call(event.button, self._triggers[event.button])
-
-    def _send_goal(self, goal: Vector) -> None:
-        if not self._nodes.is_active:
-            self.page.notify('No goal was sent', 'policy_node is not active')
-            return
-        message = PoseStamped()
-        message.header.frame_id = self.page.frame
-        message.header.stamp = self.get_clock().now().to_msg()
-        place = message.pose.position
-        place.x, place.y, place.z = goal.tolist()
-        # Height 0 would stand for that of the tool.
-        place.z = place.z or 1e-9
-        message.pose.orientation.w = 1.0
-        self._goals.publish(message)
-        self._sent = goal, time.monotonic()
-
-    def _call(self, button: Button, client: Client) -> None:
-        if not client.service_is_ready():
-            self.page.notify(button.value, f'{SERVICES[button]} is not there')
-            return
-        self._asked.append((button, client.call_async(Trigger.Request()), time.monotonic()))
-
-    def _tell_answers(self) -> None:
-        waiting = []
-        for button, future, at in self._asked:
-            if future.done():
-                answer = future.result()
-                text = DONE.get(button, '') if answer.success else ''
-                self.page.notify(button.value, text or answer.message, answer.success)
-            elif time.monotonic() - at > ANSWER:
-                self.page.notify(button.value, f'no answer within {ANSWER:g} s')
-                self._triggers[button].remove_pending_request(future)
-            else:
-                waiting.append((button, future, at))
-        self._asked = waiting
-
-    def _tell_refusals(self) -> None:
-        figures = self._nodes.figures(POLICY)
-        refused = int(figures.get('goals refused', '0'))
-        if refused > self._refused:
-            self.page.notify('The goal was not taken', figures.get('last refusal', ''))
-        self._refused = refused
+            self._buttons.press(event.button)
 
 
 def run(stop: StopRequest) -> None:

@@ -70,6 +70,14 @@ class WatchedNodes:
         status = self.status(name)
         return {} if status is None else {pair.key: pair.value for pair in status.values}
 
+    def number(self, name: str, key: str) -> float | None:
+        """Return a figure; None if it is not told, or not a finite number."""
+        try:
+            number = float(self.figures(name).get(key, ''))
+        except ValueError:
+            return None
+        return number if math.isfinite(number) else None
+
     def _hear(self, kind: type, topic: str, lasts: float, qos: Any = 10) -> Heard:
         heard = Heard(lasts)
         self._node.create_subscription(kind, topic, heard.take, qos)

@@ -2,15 +2,12 @@
 
 import contextlib
 import re
-from types import SimpleNamespace
 
-from browser import project, wait_for
+from browser import project, still_camera, wait_for
 from deployed import is_stop
 from fake_arm import FakeArm, vector
 from geometry_msgs.msg import PoseStamped
 from mher_ros.ros.drawn_markers import extent_of
-from mher_ros.view.stage import FROM_THE_SIDE
-import mujoco
 import numpy as np
 import pytest
 from std_msgs.msg import Float64MultiArray
@@ -63,30 +60,6 @@ def wait_for_line(window, name, text):
     return wait_for(look, PATIENCE, f'{name}: {text}').string
 
 
-def camera_of(window, look_at):
-    """Return the camera of a window that nobody has turned."""
-    width, height = window.evaluate(
-        """() => {
-            const box = document.querySelector('canvas').getBoundingClientRect();
-            return [box.width, box.height];
-        }"""
-    )
-    away = np.array(FROM_THE_SIDE)
-    forward = -away / np.linalg.norm(away)
-    right = np.cross(forward, (0.0, 0.0, 1.0))
-    right /= np.linalg.norm(right)
-    rotation = np.stack((right, np.cross(forward, right), forward), axis=1)
-    turn = np.empty(4)
-    mujoco.mju_mat2Quat(turn, rotation.ravel())
-    return SimpleNamespace(
-        position=look_at + away,
-        wxyz=turn,
-        fov=np.radians(75.0),
-        image_width=width,
-        image_height=height,
-    )
-
-
 def coloured(window, pixel):
     """Return whether an arrow is drawn at ``pixel``."""
     x, y = pixel.astype(int)
@@ -102,7 +75,7 @@ class Hand:
         self.window, self.low, self.high = window, *space
         self.middle = (self.low + self.high) / 2.0
         wait_for_line(window, 'Policy', 'goal')
-        self._camera = camera_of(window, self.middle)
+        self._camera = still_camera(window, self.middle)
         self.wait_for_handle()
 
     def wait_for_handle(self):

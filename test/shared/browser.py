@@ -5,19 +5,25 @@ from concurrent.futures import ThreadPoolExecutor
 import contextlib
 import shutil
 import time
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import imageio.v3 as imageio
+from mher_ros.view.stage import FROM_THE_SIDE
+import mujoco
 import numpy as np
 from playwright.sync_api import sync_playwright
 import viser
 
-__all__ = ['Browser', 'Page', 'project', 'wait_for']
+__all__ = ['Browser', 'Page', 'project', 'still_camera', 'wait_for']
 
 Result = TypeVar('Result')
 
 SIZE = (1000, 700)
 """Width and height of the window, in pixels."""
+
+FIELD_OF_VIEW = np.radians(75.0)
+"""Of viser, from top to bottom."""
 
 ARGUMENTS = [
     # Tests run as root in containers.
@@ -162,6 +168,30 @@ def project(camera: viser.CameraHandle, point: Sequence[float]) -> np.ndarray:
     size = np.array([camera.image_width, camera.image_height])
     focal = size[1] / 2 / np.tan(camera.fov / 2)
     return size / 2 + focal * np.array([right, down]) / forward
+
+
+def still_camera(window: Page, place: np.ndarray) -> Any:
+    """Return the camera of a window that nobody has turned, whose page looks at ``place`` (3,)."""
+    width, height = window.evaluate(
+        """() => {
+            const box = document.querySelector('canvas').getBoundingClientRect();
+            return [box.width, box.height];
+        }"""
+    )
+    away = np.array(FROM_THE_SIDE)
+    forward = -away / np.linalg.norm(away)
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    right /= np.linalg.norm(right)
+    turn = np.empty(4)
+    rotation = np.stack((right, np.cross(forward, right), forward), axis=1)
+    mujoco.mju_mat2Quat(turn, rotation.ravel())
+    return SimpleNamespace(
+        position=place + away,
+        wxyz=turn,
+        fov=FIELD_OF_VIEW,
+        image_width=width,
+        image_height=height,
+    )
 
 
 def wait_for(condition: Callable[[], Result], timeout: float = 20.0, what: str = '') -> Result:

@@ -1,0 +1,166 @@
+"""
+Takes the pictures of the page in this folder: ``python docs/film_page.py POLICY.onnx``.
+
+images/page_drag.gif     a goal is dragged, and the arm follows
+images/page_deploy.png   the last of these pictures
+images/page_train.png    an arm that learns
+
+It starts the nodes and Debian's chromium, without a screen. Where there is no graphics card a
+picture takes a part of a second, so the film is less smooth than the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from pathlib import Path
+import sys
+import tempfile
+import time
+
+import imageio.v3 as imageio
+from mher_ros.policy.run import load
+from mher_ros.ros.deployed_arm import trained_workspace
+from mher_ros.ros.node_process import node_process
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / 'test' / 'shared'))
+from browser import Browser, Page, project, still_camera, wait_for  # noqa: E402
+
+IMAGES = ROOT / 'docs' / 'images'
+ROBOT, PORT = 'fetch', 18080
+PATIENCE = 120.0
+"""For whatever is waited for [s]."""
+ARROW = 0.12
+"""Where on the handle an arrow is grabbed [m]."""
+WAYS = ((2, 0.09), (1, -0.1), (0, -0.08))
+"""Axis and length [m] of each drag."""
+DRAG_PICTURES = 8
+FOLLOW = 3.0
+"""Time for which the arm is watched after a drag [s]."""
+SLOWEST = 0.5
+"""No picture of the film stays longer [s]."""
+POINTER = """() => {
+    const pointer = document.createElement('div');
+    pointer.style = 'position:fixed;z-index:9999;pointer-events:none;width:14px;height:14px;' +
+        'margin:-7px 0 0 -7px;border:2px solid #222;border-radius:50%;background:#ffd43bcc';
+    document.body.append(pointer);
+    addEventListener('pointermove', (event) => {
+        pointer.style.left = event.clientX + 'px';
+        pointer.style.top = event.clientY + 'px';
+    }, true);
+}"""
+"""Screenshots do not show the mouse."""
+CLOSE_NOTES = """() => document.querySelectorAll('.mantine-Notification-closeButton')
+    .forEach((button) => button.click())"""
+"""Above all the one that says that there is no graphics card."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument('policy', type=Path, help='of fetch_reach')
+    chosen = parser.parse_args()
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    IMAGES.mkdir(exist_ok=True)
+    with contextlib.closing(Browser()) as browser:
+        film_drag(browser, chosen.policy)
+        take_training(browser)
+
+
+def film_drag(browser: Browser, policy: Path) -> None:
+    """Drag the goal three times, and watch the arm."""
+    space = trained_workspace(load(policy).interface, ROBOT)
+    goal = (space.low + space.high) / 2.0
+    parameters = {'robot': ROBOT, 'policy': str(policy), 'safety.state_timeout': 1.0}
+    with (
+        node_process('sim_node', {'robot': ROBOT}),
+        node_process('policy_node', parameters),
+        node_process('view_node', {'port': PORT}),
+        open_page(browser) as window,
+    ):
+        wait_for(lambda: 'Random goal' in window.text(), PATIENCE, 'policy_node')
+        wait_for(lambda: 'there is no goal' in window.text(), PATIENCE, 'policy_node')
+        film = Film(window)
+        camera = still_camera(window, goal)
+        for axis, way in WAYS:
+            film.take()
+            along = np.eye(3)[axis]
+            grip = goal + ARROW * along
+            with window.holding(project(camera, grip)) as move:
+                for part in np.linspace(0.0, 1.0, DRAG_PICTURES):
+                    move(project(camera, grip + part * way * along), 2)
+                    film.take()
+            goal = goal + way * along
+            end = time.monotonic() + FOLLOW
+            while time.monotonic() < end:
+                film.take()
+            wait_for(lambda: 'reached' in window.text(), PATIENCE, 'the arm to be there')
+            film.take()
+        film.write(IMAGES / 'page_drag.gif')
+        (IMAGES / 'page_deploy.png').write_bytes(window.png())
+
+
+def take_training(browser: Browser) -> None:
+    """Show a run once its curve has some points."""
+    with tempfile.TemporaryDirectory() as folder:
+        parameters = {
+            'task': 'fetch_reach',
+            'seed': 1,
+            'out': f'{folder}/run',
+            'set': 'schedule.until=0 schedule.evaluation_goals=25',
+        }
+        with (
+            node_process('sim_node', {'task': 'fetch_reach', 'stepping': 'lockstep'}),
+            node_process('train_node', parameters),
+            node_process('view_node', {'port': PORT}),
+            open_page(browser) as window,
+        ):
+            wait_for(lambda: _epoch(window) >= 5, 5.0 * PATIENCE, 'five evaluations')
+            wait_for(lambda: 'learning' in window.text(), PATIENCE, 'updates')
+            (IMAGES / 'page_train.png').write_bytes(window.png())
+
+
+@contextlib.contextmanager
+def open_page(browser: Browser):
+    """Give the page of view_node, once it is there."""
+
+    def try_to_open() -> Page | None:
+        try:
+            return browser.open(f'http://127.0.0.1:{PORT}/')
+        except Exception:
+            return None
+
+    with wait_for(try_to_open, PATIENCE, 'view_node') as window:
+        wait_for(lambda: 'as joint_states tells' in window.text(), PATIENCE, 'the arm')
+        time.sleep(3.0)  # for the note on graphics cards
+        window.evaluate(CLOSE_NOTES)
+        window.evaluate(POINTER)
+        yield window
+
+
+def _epoch(window: Page) -> int:
+    told = window.evaluate("""() => document.querySelector('[data-line="Epoch"]')?.innerText""")
+    return int(told or 0)
+
+
+class Film:
+    """Pictures of a window, and when they were taken."""
+
+    def __init__(self, window: Page) -> None:
+        self._window = window
+        self._pictures: list[np.ndarray] = []
+        self._times: list[float] = []
+
+    def take(self) -> None:
+        self._pictures.append(self._window.picture()[::2, ::2].astype(np.uint8))
+        self._times.append(time.monotonic())
+
+    def write(self, path: Path) -> None:
+        waits = np.clip(np.diff(self._times, append=self._times[-1] + 2.0), 0.0, SLOWEST)
+        imageio.imwrite(path, self._pictures, duration=(1000.0 * waits).tolist(), loop=0)
+
+
+if __name__ == '__main__':
+    main()

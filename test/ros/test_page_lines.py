@@ -1,0 +1,86 @@
+"""What the page says, made of what nodes tell over real topics."""
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from mher_ros.ros.page_lines import duration_text, page_lines
+from mher_ros.ros.watched_nodes import WatchedNodes
+import pytest
+from std_msgs.msg import Bool, Float64
+
+pytestmark = pytest.mark.ros
+
+WARN = DiagnosticStatus.WARN
+
+
+class Told:
+    """Nodes that are heard, and what they say."""
+
+    def __init__(self, world):
+        self.listener, self.speaker = world.peer(), world.peer()
+        self.nodes = WatchedNodes(self.listener.node)
+        self._diagnostics = self.speaker.talk(DiagnosticArray, '/diagnostics')
+
+    def status(self, name, message, figures, level=DiagnosticStatus.OK):
+        values = [KeyValue(key=key, value=value) for key, value in figures.items()]
+        status = DiagnosticStatus(name=name, level=level, message=message, values=values)
+        self._diagnostics.publish(DiagnosticArray(status=[status]))
+        self.listener.wait_until(
+            lambda: (found := self.nodes.status(name)) and found.message == message, message
+        )
+
+    def lines(self):
+        return {line.name: line for line in page_lines(self.nodes)}
+
+
+@pytest.fixture
+def told(world):
+    """Return nodes that say what the test wants."""
+    return Told(world)
+
+
+def test_where_nobody_is_heard_that_is_said(told):
+    assert told.lines()['Policy'].text == 'no policy_node and no train_node is running'
+
+
+def test_a_policy_tells_its_state_its_distance_and_its_speed(told):
+    told.status('policy_node', 'stopped: by hand', {'speed cap [m/s]': '0.25'}, WARN)
+    told.speaker.talk(Bool, 'policy_node/reached').publish(Bool(data=True))
+    told.speaker.talk(Float64, 'policy_node/distance').publish(Float64(data=0.0123))
+    told.listener.wait_until(lambda: told.nodes.distance.latest, 'the distance')
+    lines = told.lines()
+    assert (lines['Policy'].text, lines['Policy'].is_good) == ('stopped: by hand', False)
+    assert (lines['Distance'].text, lines['Distance'].is_good) == ('12.3 mm, reached', True)
+    assert lines['Speed'].text == 'at most 0.25 m/s'
+
+
+def test_a_run_tells_how_far_it_is(told):
+    figures = {
+        'environment steps': '175',
+        'steps at most': '1000',
+        'epoch': '3',
+        'success rate': '0.96',
+        'time left [s]': '125.4',
+    }
+    told.status('train_node', 'learning', figures)
+    lines = told.lines()
+    assert lines['Steps'].text == '175 of at most 1000'
+    assert lines['Epoch'].text == '3'
+    assert lines['Success'].text == '96 % of the test goals'
+    assert lines['Left'].text == 'at most 2 min 5 s'
+
+
+def test_figures_that_are_none_are_left_out(told):
+    figures = {'success rate': '', 'time left [s]': 'nan', 'epoch': ''}
+    told.status('train_node', 'starting', figures)
+    assert set(told.lines()) == {'Training'}
+
+
+def test_a_node_of_another_namespace_is_not_meant(told):
+    told.status('other/policy_node', 'moving', {})
+    assert told.lines()['Policy'].text == 'no policy_node and no train_node is running'
+
+
+@pytest.mark.parametrize(
+    ('seconds', 'text'), [(0.4, '0 s'), (59.6, '1 min 0 s'), (61, '1 min 1 s')]
+)
+def test_times_are_said_in_minutes_and_seconds(seconds, text):
+    assert duration_text(seconds) == text
