@@ -72,6 +72,7 @@ def measure(seconds: int, rounds: int, seed: int, policy: str | None = None) -> 
         'policy': str(path),
         'outside': 'project',
         'safety.goal_timeout': 0.0,
+        'safety.state_timeout': 1.0,
     }
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -71,6 +71,7 @@ TARGETS = (
         1.1,
     ),
     Target('latency', 'ratio', 'the same, over an echo that does not even read', 1.3, 1.1),
+    Target('page', 'ratio', 'latency of policy_node with the page open, over without', 1.1, 1.05),
     Target(
         'scale', 'replay_mb_at_1e6', 'memory of 1e6 transitions of fetch_reach [MB]', 200.0, 130.0
     ),
