@@ -10,7 +10,7 @@ import shutil
 import sys
 from typing import Any
 
-from mher_ros.learning.run import POLICY, PROGRESS
+from mher_ros.learning.run_folder import POLICY, PROGRESS
 from mher_ros.options import OptionError
 from mher_ros.policy import load
 from mher_ros.policy.run import OnnxPolicy

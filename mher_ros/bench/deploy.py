@@ -10,7 +10,8 @@ from mher_ros.bench.measured import Measured
 from mher_ros.control.robot import load_robot
 from mher_ros.experiments.table import Table
 from mher_ros.learning.progress import Progress, Row, row_text
-from mher_ros.learning.run import CONFIG, plan_run, POLICY, start_training
+from mher_ros.learning.run import plan_run, start_training
+from mher_ros.learning.run_folder import CONFIG, POLICY
 from mher_ros.policy.run import load
 from mher_ros.ros.deployed_arm import reach_goals, trained_workspace
 from mher_ros.tasks import task_class

@@ -56,14 +56,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     from mher_ros.learning.progress import Progress, terminal_display
-    from mher_ros.learning.run import (
-        exported_text,
-        MODEL,
-        plan_run,
-        plan_text,
-        POLICY,
-        start_training,
-    )
+    from mher_ros.learning.run import exported_text, plan_run, plan_text, start_training
+    from mher_ros.learning.run_folder import MODEL, POLICY
     from mher_ros.learning.train import Ending
     from mher_ros.tasks import make
 

@@ -1,13 +1,4 @@
-"""
-A run and its folder.
-
-    config.json     every choice
-    progress.csv    one row an evaluation
-    tensorboard/    the same figures
-    checkpoint      from which the run goes on; checkpoint.previous, the one before it
-    episodes.npz    some of its episodes, to be looked at
-    policy.onnx     what is deployed; model.onnx instead, where a learner has no policy but plans
-"""
+"""A run: what it is to be, how it is done, and what it leaves behind."""
 
 from __future__ import annotations
 
@@ -25,6 +16,7 @@ from mher_ros.learning.config import config_from_dict, make_config, TrainConfig
 from mher_ros.learning.episodes import EPISODES
 from mher_ros.learning.model_export import export_model
 from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
+from mher_ros.learning.run_folder import CONFIG, load_config, MODEL, POLICY, PROGRESS
 from mher_ros.learning.train import BUDGETS, CHECKPOINT, Ending, Evaluate, Trainer
 from mher_ros.options import describe, OptionError, override
 from mher_ros.policy.contract import Contract
@@ -37,18 +29,12 @@ import torch
 __all__ = [
     'export_run',
     'exported_text',
-    'load_config',
-    'MODEL',
     'plan_run',
     'plan_text',
-    'POLICY',
-    'PROGRESS',
     'start_training',
     'train_unkept',
 ]
 
-CONFIG, POLICY, PROGRESS = 'config.json', 'policy.onnx', 'progress.csv'
-MODEL = 'model.onnx'
 REPLAYED = 256
 """Recorded states on which the exported file is compared with the network."""
 
@@ -112,18 +98,6 @@ def plan_text(config: TrainConfig, folder: Path) -> str:
         f'{config.task_name}, {config.algorithm}, preset {config.preset}, seed {config.seed}, '
         f'until {" or ".join(ends)}; into {folder}{cost}'
     )
-
-
-def load_config(folder: Path) -> TrainConfig:
-    """Read the choices of the run in ``folder``."""
-    path = folder / CONFIG
-    try:
-        values = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise OptionError(f'{folder} holds no run: there is no {CONFIG} in it') from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise OptionError(f'cannot read {path}: {error}') from error
-    return config_from_dict(values)
 
 
 def start_training(

@@ -15,7 +15,8 @@ from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.pace import Pace
 from mher_ros.learning.presets import PRESETS
 from mher_ros.learning.progress import Progress, Row, row_text
-from mher_ros.learning.run import exported_text, load_config, plan_run, plan_text, start_training
+from mher_ros.learning.run import exported_text, plan_run, plan_text, start_training
+from mher_ros.learning.run_folder import load_config
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.learning.train import Ending, Trainer
 from mher_ros.options import option, OptionError, read_changes

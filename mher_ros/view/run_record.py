@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.episodes import EPISODES, read_episodes, RecordedEpisode
-from mher_ros.learning.run import load_config, PROGRESS
+from mher_ros.learning.run_folder import load_config, PROGRESS
 from mher_ros.simulation.task_plant import TaskPlant
 from mher_ros.tasks import make
 import numpy as np

@@ -5,7 +5,7 @@ import sys
 from cli_runs import figures
 import imageio.v3 as iio
 from mher_ros.cli import main
-from mher_ros.learning.run import CONFIG, POLICY
+from mher_ros.learning.run_folder import CONFIG, POLICY
 from PIL import Image, ImageSequence
 import pytest
 

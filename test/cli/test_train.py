@@ -8,7 +8,7 @@ import sys
 
 from cli_runs import figures, TINY, TINY_TRAINING
 from mher_ros.cli import main
-from mher_ros.learning.run import CONFIG, POLICY
+from mher_ros.learning.run_folder import CONFIG, POLICY
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.tasks import TASKS
 import pytest

@@ -9,7 +9,7 @@ import sys
 
 from mher_ros.learning.checkpoint import CheckpointError
 from mher_ros.learning.config import make_config
-from mher_ros.learning.run import load_config
+from mher_ros.learning.run_folder import load_config
 from mher_ros.learning.train import CHECKPOINT, Ending
 from mher_ros.options import OptionError, override
 import pytest

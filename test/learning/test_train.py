@@ -4,7 +4,8 @@ from mher_ros.learning.checkpoint import load_checkpoint
 from mher_ros.learning.config import make_config
 from mher_ros.learning.learner import DivergedError
 from mher_ros.learning.progress import RichDisplay
-from mher_ros.learning.run import export_run, load_config
+from mher_ros.learning.run import export_run
+from mher_ros.learning.run_folder import load_config
 from mher_ros.learning.targets import OneStepTarget
 from mher_ros.learning.train import CHECKPOINT, Ending
 from mher_ros.options import OptionError
