@@ -44,7 +44,7 @@ def extent_of(
     """Return the low and high corner (3,) [m] of the lines of a namespace; None: no lines."""
     for marker in _shown(array, namespace):
         points = _points(marker)
-        if len(points):
+        if len(points) and np.isfinite(points).all():
             return points.min(0), points.max(0)
     return None
 
@@ -64,7 +64,8 @@ def _drawing(marker: Marker) -> Drawing | None:
     colour, place, scale = marker.color, marker.pose.position, marker.scale
     is_ball = kind == 'ball'
     points = np.array([[place.x, place.y, place.z]]) if is_ball else _points(marker)
-    rgba = (colour.r, colour.g, colour.b, colour.a)
+    red, green, blue, opacity = np.clip((colour.r, colour.g, colour.b, colour.a), 0.0, 1.0)
+    rgba = (float(red), float(green), float(blue), float(opacity))
     size = scale.x / 2.0 if is_ball else scale.x
     if not np.isfinite(points).all() or not np.isfinite([*rgba, size]).all() or size <= 0.0:
         return None

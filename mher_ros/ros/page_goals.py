@@ -36,7 +36,7 @@ class PageGoals:
         self._publisher = node.create_publisher(PoseStamped, 'goal_pose', 10)
         self._sent: tuple[Vector, float] | None = None
         self._handle: Vector | None = None
-        self._refused = 0
+        self._refused: float | None = None
         self._random = np.random.default_rng()
 
     def tick(self) -> None:
@@ -44,10 +44,18 @@ class PageGoals:
         self._place_handle(self._markers())
         self._tell_refusals()
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether somebody takes goals now, and in the frame of the page."""
+        return self._markers() is not None
+
     def send(self, goal: Vector) -> None:
         """Send the arm to ``goal`` (3,) [m], in the frame of the page."""
-        if self._markers() is None:
-            self._page.notify('No goal was sent', 'policy_node is not active')
+        if not self.is_possible:
+            frame = self._page.frame or 'none, since no arm is drawn'
+            self._page.notify(
+                'No goal was sent', f'policy_node is not active, or not in frame {frame}'
+            )
             return
         message = PoseStamped()
         message.header.frame_id = self._page.frame
@@ -94,8 +102,10 @@ class PageGoals:
         self._page.place_goal(self._handle)
 
     def _tell_refusals(self) -> None:
-        refused = self._nodes.number(POLICY, 'goals refused') or 0
-        if refused > self._refused:
+        refused = self._nodes.number(POLICY, 'goals refused')
+        if refused is None:  # not heard of now
+            return
+        if self._refused is not None and refused > self._refused:
             why = self._nodes.figures(POLICY).get('last refusal', '')
             self._page.notify('The goal was not taken', why)
-        self._refused = int(refused)
+        self._refused = refused

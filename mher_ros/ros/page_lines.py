@@ -27,6 +27,9 @@ def page_lines(nodes: WatchedNodes) -> list[Line]:
 def duration_text(seconds: float) -> str:
     """Return a time [s] as people say it."""
     minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f'{hours} h {minutes} min'
     return f'{minutes} min {rest} s' if minutes else f'{rest} s'
 
 

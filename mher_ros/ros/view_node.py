@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+import contextlib
 import dataclasses
+import functools
 import math
 import os
 import queue
 import time
+import traceback
 from typing import Any
 
 from mher_ros.control.robot import load_robot, Topics
@@ -40,6 +44,8 @@ RATE = 20.0
 """Pictures in a second."""
 NICE = 10
 """By how much it stands back: who moves an arm goes first."""
+TOO_OLD = 1.0
+"""A goal that was let go this long ago is not sent any more [s]."""
 GONE = 3.0
 """Time after which an arm that tells nothing is waited for [s]."""
 
@@ -79,13 +85,15 @@ class ViewNode(Node):
         self._nodes = WatchedNodes(self)
         self._server = PageServer(options.host, options.port, options.token, 'mher_ros')
         self.address = self._server.address
-        self.page = LivePage(self._server.viser)
+        self.page = LivePage(self._server.viser, stop=self._stop_arm)
         self._urdf = self._trouble = self._refused_frame = ''
         self._moved_at = -math.inf
         self._looked_at: Vector | None = None
+        self._stopped_at = -math.inf
+        self._unit = 'm'
         self._drawn: dict[str, Any] = {}
         self._goals = PageGoals(self, self.page, self._nodes)
-        self._buttons = PageButtons(self, self.page, self._nodes)
+        self._buttons = PageButtons(self, self.page, self._goals)
         report_diagnostics(self, self._diagnose)
 
     def run(self, stop: StopRequest) -> None:
@@ -93,19 +101,26 @@ class ViewNode(Node):
         warning = warning_of(self.options.host)
         if warning:
             self.get_logger().warning(warning)
-        self.get_logger().info(f'open {self.address} in a browser')
+        # Not by the logger, which tells all of ROS: the token may be part of it.
+        print(f'open {self.address} in a browser', flush=True)
         due = time.monotonic()
         try:
             while not stop():
-                try:
-                    event = self.page.events.get(timeout=max(0.0, due - time.monotonic()))
-                except queue.Empty:
+                if time.monotonic() >= due:
                     due = max(due + 1.0 / RATE, time.monotonic())
-                    self._tick()
-                else:
-                    self._answer(event)
+                    self._try(self._tick)
+                with contextlib.suppress(queue.Empty):
+                    event = self.page.events.get(timeout=max(0.0, due - time.monotonic()))
+                    self._try(functools.partial(self._answer, event))
         finally:
             self._server.close()
+
+    def _try(self, action: Callable[[], None]) -> None:
+        """Do it; the page stays, with its button to stop the arm, whatever goes wrong."""
+        try:
+            action()
+        except Exception:
+            self.get_logger().error(traceback.format_exc(), throttle_duration_sec=1.0)
 
     def _diagnose(self) -> tuple[bool, str, dict[str, str]]:
         """Return whether all is well, a sentence, and figures."""
@@ -126,9 +141,11 @@ class ViewNode(Node):
     def _show_arm(self) -> None:
         for raw in self._descriptions.take_all(0.0):
             urdf = str(deserialize_message(raw, String).data)
+            self._trouble = self._refused_frame = ''
             if urdf != self._urdf:  # a simulation that starts again tells the same
-                self._refused_frame = ''
                 self._draw_arm(urdf, '')
+                self.page.look_at_arm()
+                self._looked_at = None
         frame = self._frame()
         if frame in self.page.links - {self.page.frame, self._refused_frame}:
             self._draw_arm(self._urdf, frame)
@@ -141,9 +158,10 @@ class ViewNode(Node):
             self.page.move(positions)
 
     def _draw_arm(self, urdf: str, frame: str) -> None:
+        self.page.place_goal(None)  # out of a hand that would drag it in other axes
         try:
             self.page.show_arm(urdf, frame)
-            self._urdf, self._trouble, self._looked_at = urdf, '', None
+            self._urdf = urdf
         except ArmSceneError as error:
             self._trouble, self._refused_frame = str(error), frame
             self.get_logger().error(self._trouble)
@@ -171,32 +189,45 @@ class ViewNode(Node):
             self.page.look_at(self._looked_at, float(np.max(space[1] - space[0])))
 
     def _show_curve(self) -> None:
-        message = self._nodes.curve.latest if TRAIN in self._buttons.present else None
-        if message is self._drawn.get('curve'):
+        # That of the last run stays until a new one begins.
+        message = self._nodes.curve.latest
+        shown = message, self._nodes.figures(TRAIN).get('goal unit') or self._unit
+        if message is None or shown == self._drawn.get('curve'):
             return
-        self._drawn['curve'] = message
-        rows = np.empty(0) if message is None else np.array(message.data, np.float64)
+        self._drawn['curve'] = shown
+        self._unit = shown[1]
+        rows = np.array(message.data, np.float64)
         if rows.size % 3 == 0:
-            self.page.show_curve(
-                rows.reshape(-1, 3), self._nodes.figures(TRAIN).get('goal unit', 'm')
-            )
+            self.page.show_curve(rows.reshape(-1, 3), self._unit)
 
     def _arm_line(self) -> Line:
         if self._trouble:
             return Line('Arm', self._trouble, False)
+        waited_for = []
         if not self._urdf:
-            return Line('Arm', f'waiting for {self._descriptions.topic.lstrip("/")}', False)
+            waited_for.append(self._descriptions.topic.lstrip('/'))
         if time.monotonic() - self._moved_at > GONE:
-            return Line('Arm', f'waiting for {self._states.topic.lstrip("/")}', False)
+            waited_for.append(self._states.topic.lstrip('/'))
+        if waited_for:
+            return Line('Arm', f'waiting for {" and ".join(waited_for)}', False)
+        if self.page.is_empty:
+            return Line('Arm', 'cannot be drawn: none of its meshes is found here', False)
         return Line('Arm', f'as {self._states.topic.lstrip("/")} tells', True)
 
     def _answer(self, event: Event) -> None:
-        if event.goal is not None:
+        if event.goal is not None and time.monotonic() - event.at > TOO_OLD:
+            self.page.notify('No goal was sent', 'it was let go too long ago')
+        elif event.goal is not None and event.at > self._stopped_at:
             self._goals.send(event.goal)
         elif event.button is Button.RANDOM_GOAL:
             self._goals.send_any()
-        elif event.button is not None:
+        elif event.button is not None and event.button is not Button.STOP:
             self._buttons.press(event.button)
+
+    def _stop_arm(self) -> None:
+        """Stop the arm at once, in the thread that is told so; goals from before do not count."""
+        self._stopped_at = time.monotonic()
+        self._buttons.stop()
 
 
 def run(stop: StopRequest) -> None:

@@ -7,8 +7,9 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from mher_ros.ros.inbox import LATCHED
+from mher_ros.ros.inbox import LATCHED, SEVERAL
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool, Float64, Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
@@ -45,8 +46,9 @@ class WatchedNodes:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._statuses: dict[str, Heard] = {}
+        self._statuses = {self._full(name): Heard(GONE) for name in (POLICY, TRAIN)}
         node.create_subscription(DiagnosticArray, '/diagnostics', self._take, 50)
+        # Nothing of these is acknowledged: policy_node has an arm to lead.
         self.policy_markers = self._hear(MarkerArray, f'{POLICY}/markers', ACTIVE)
         self.train_markers = self._hear(MarkerArray, f'{TRAIN}/markers', GONE)
         self.distance = self._hear(Float64, f'{POLICY}/distance', ACTIVE)
@@ -61,9 +63,7 @@ class WatchedNodes:
 
     def status(self, name: str) -> DiagnosticStatus | None:
         """Return what the node called ``name`` says of itself."""
-        full = f'{self._node.get_namespace()}/{name}'.lstrip('/')
-        heard = self._statuses.get(full)
-        return None if heard is None else heard.latest
+        return self._statuses[self._full(name)].latest
 
     def figures(self, name: str) -> dict[str, str]:
         """Return the figures of that; none: no such node is heard."""
@@ -78,11 +78,16 @@ class WatchedNodes:
             return None
         return number if math.isfinite(number) else None
 
-    def _hear(self, kind: type, topic: str, lasts: float, qos: Any = 10) -> Heard:
+    def _full(self, name: str) -> str:
+        """Return what a node of this namespace is called on /diagnostics."""
+        return f'{self._node.get_namespace()}/{name}'.lstrip('/')
+
+    def _hear(self, kind: type, topic: str, lasts: float, qos: QoSProfile = SEVERAL) -> Heard:
         heard = Heard(lasts)
         self._node.create_subscription(kind, topic, heard.take, qos)
         return heard
 
     def _take(self, array: DiagnosticArray) -> None:
         for status in array.status:
-            self._statuses.setdefault(status.name, Heard(GONE)).take(status)
+            if status.name in self._statuses:
+                self._statuses[status.name].take(status)

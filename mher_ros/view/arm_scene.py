@@ -78,8 +78,13 @@ class ArmScene:
 
     def centre(self) -> NDArray[np.float64]:
         """Return the middle of the links (3,) [m], to be looked at."""
-        places = self._data.xpos[list(self._frames)]
+        places = self._data.xpos
         return (places.min(0) + places.max(0)) / 2.0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of it can be seen: none of its meshes was found, say."""
+        return not self._shapes
 
     def remove(self) -> None:
         """Take it off the page."""

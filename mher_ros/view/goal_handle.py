@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import math
+import time
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +14,8 @@ __all__ = ['GoalHandle']
 
 Vector = NDArray[np.float64]
 
+IDLE = 10.0
+"""A hand that has not moved for this long has gone elsewhere without letting go [s]."""
 CLICK = 1e-4
 """A handle that was moved less was only clicked [m]."""
 NAME = '/goal'
@@ -34,6 +38,7 @@ class GoalHandle:
         self._rest = np.zeros(3)
         self._holder: int | None = None
         self._dragged = self._rest
+        self._moved_at = -math.inf
         self._handle = server.scene.add_transform_controls(
             NAME,
             scale=size,
@@ -49,7 +54,7 @@ class GoalHandle:
     @property
     def is_held(self) -> bool:
         """Whether somebody has it in hand."""
-        return self._holder is not None
+        return self._holder is not None and time.monotonic() - self._moved_at < IDLE
 
     def place(self, position: ArrayLike) -> None:
         """Show it at ``position`` (3,) [m]; but not out of somebody's hand."""
@@ -66,19 +71,24 @@ class GoalHandle:
     async def _on_update(self, event: viser.TransformControlsEvent) -> None:
         # viser ends the drag of a browser that is gone as if it had let go.
         is_there = event.client_id in self._server.get_clients()
-        if event.phase == 'start' and is_there and self._holder is None:
+        position = _vector(event.target.position)
+        if position is None:
+            # viser keeps whatever it is told, and could then not be told of another place.
+            self._handle._impl.position = self._rest.copy()
+        is_free = not self.is_held or self._holder == event.client_id
+        if event.phase == 'start' and is_there and is_free and self._handle.visible:
             self._holder, self._dragged = event.client_id, self._rest
+            self._moved_at = time.monotonic()
             return
         if event.client_id != self._holder or event.client_id is None:
             # Not in that hand: it stays where the one who has it sees it.
-            self._handle.position = self._dragged if self.is_held else self._rest
+            self._show(self._dragged if self.is_held else self._rest)
             return
-        position = np.array(event.target.position, np.float64)
-        if not is_there or position.shape != (3,) or not np.isfinite(position).all():
+        if not is_there or position is None:
             self._holder = None
             self._go_back()
         elif event.phase == 'update':
-            self._dragged = position
+            self._dragged, self._moved_at = position, time.monotonic()
         elif event.phase == 'end':
             self._holder = None
             if np.abs(self._dragged - self._rest).max() > CLICK and self._handle.visible:
@@ -87,4 +97,16 @@ class GoalHandle:
                 self._go_back()
 
     def _go_back(self) -> None:
-        self._handle.position = self._rest.copy()
+        self._show(self._rest)
+
+    def _show(self, position: Vector) -> None:
+        self._handle.position = position.copy()
+
+
+def _vector(told: object) -> Vector | None:
+    """Return what a browser calls a position (3,), if it is one."""
+    try:
+        position = np.array(told, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return position if position.shape == (3,) and np.isfinite(position).all() else None

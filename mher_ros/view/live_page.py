@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import enum
 import html
 import queue
+import time
 from typing import Any, NamedTuple
 
 from mher_ros.view.arm_scene import ArmScene
@@ -50,6 +51,8 @@ class Event(NamedTuple):
     button: Button | None
     goal: NDArray[np.float64] | None
     """Where the goal was let go (3,) [m], if that is what was done."""
+    at: float
+    """When, by ``time.monotonic`` [s]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,16 +70,18 @@ class LivePage:
     Shows an arm and hands on what people do; all but ``events`` belongs to one thread.
 
     Everything that browsers do ends up in ``events``: they never wait, nor is anything done in
-    their name by a thread of the server's.
+    their name by a thread of the server's. The one exception is to stop.
     """
 
-    def __init__(self, server: viser.ViserServer) -> None:
+    def __init__(self, server: viser.ViserServer, stop: Callable[[], None] = lambda: None) -> None:
+        """``stop`` is called at once, by any thread, when somebody presses that button."""
+        self._stop = stop
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._server = server
         set_stage(server)
         self._arm: ArmScene | None = None
         self._drawings = Drawings(server)
-        self._goal = GoalHandle(server, lambda place: self.events.put(Event(None, place)))
+        self._goal = GoalHandle(server, lambda place: self._tell(None, place))
         self._text = server.gui.add_html('')
         self._told: tuple[Line, ...] = ()
         self._buttons: dict[Button, viser.GuiButtonHandle] = {}
@@ -97,6 +102,11 @@ class LivePage:
         return frozenset() if self._arm is None else self._arm.links
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is an arm of which nothing can be seen."""
+        return self._arm is not None and self._arm.is_empty
+
+    @property
     def viewers(self) -> int:
         """How many browsers are connected."""
         return len(self._server.get_clients())
@@ -107,7 +117,11 @@ class LivePage:
         if self._arm is not None:
             self._arm.remove()
         self._arm = arm
-        self.look_at(arm.centre())
+
+    def look_at_arm(self) -> None:
+        """Turn everybody's eyes to the arm."""
+        if self._arm is not None:
+            self.look_at(self._arm.centre())
 
     def move(self, positions: Mapping[str, float]) -> None:
         """Put the arm's joints, by name, to positions [rad or m]."""
@@ -165,10 +179,15 @@ class LivePage:
         handle = self._server.gui.add_button(button.value, visible=False, **LOOKS[button])
 
         async def press(_: object) -> None:
-            self.events.put(Event(button, None))
+            if button is Button.STOP:
+                self._stop()
+            self._tell(button, None)
 
         handle.on_click(press)
         self._buttons[button] = handle
+
+    def _tell(self, button: Button | None, goal: NDArray[np.float64] | None) -> None:
+        self.events.put(Event(button, goal, time.monotonic()))
 
 
 def _line_html(line: Line) -> str:

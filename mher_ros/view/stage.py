@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 from numpy.typing import ArrayLike
 import viser
@@ -43,5 +45,7 @@ def look_at(server: viser.ViserServer, place: ArrayLike, away: ArrayLike = FROM_
     eye = centre + np.asarray(away)
     server.initial_camera.look_at, server.initial_camera.position = centre, eye
     for client in server.get_clients().values():
-        client.camera.position = eye  # which moves what is looked at along
-        client.camera.look_at = centre
+        # One that told nonsense of its own camera is left alone with it.
+        with contextlib.suppress(AssertionError, TypeError, ValueError):
+            client.camera.position = eye  # which moves what is looked at along
+            client.camera.look_at = centre

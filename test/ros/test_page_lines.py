@@ -80,7 +80,8 @@ def test_a_node_of_another_namespace_is_not_meant(told):
 
 
 @pytest.mark.parametrize(
-    ('seconds', 'text'), [(0.4, '0 s'), (59.6, '1 min 0 s'), (61, '1 min 1 s')]
+    ('seconds', 'text'),
+    [(0.4, '0 s'), (59.6, '1 min 0 s'), (61, '1 min 1 s'), (7260, '2 h 1 min')],
 )
 def test_times_are_said_in_minutes_and_seconds(seconds, text):
     assert duration_text(seconds) == text

@@ -96,6 +96,17 @@ def test_an_arm_that_is_taken_away_leaves_nothing(server):
     assert not [name for name in poses(server) if name.count('/') > 1]
 
 
+def test_an_arm_whose_meshes_are_not_found_is_there_and_empty(server):
+    shape = '<geometry><box size="0.1 0.2 0.3"/></geometry>'
+    missing = '<geometry><mesh filename="package://nowhere/arm.stl"/></geometry>'
+    bare = TWO_LINKS.replace(shape, missing).replace('<sphere radius="0.1"/>', missing[10:-11])
+    arm = ArmScene(server, bare)
+    assert arm.is_empty
+    assert np.isfinite(arm.centre()).all()
+    arm.move({'turn': 1.0})
+    assert not ArmScene(server, TWO_LINKS).is_empty
+
+
 @pytest.mark.parametrize(
     ('urdf', 'base', 'said'),
     [

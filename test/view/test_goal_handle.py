@@ -1,0 +1,171 @@
+"""The goal's handle in the hands of several browsers, some of them ill-mannered."""
+
+import contextlib
+import queue
+
+from browser import wait_for
+from mher_ros.view import goal_handle
+from mher_ros.view.goal_handle import GoalHandle
+from mher_ros.view.server import PageServer
+import numpy as np
+import pytest
+from raw_browser import RawBrowser
+from websockets.exceptions import ConnectionClosed
+
+START, GOAL, OTHER = (0.5, 0.5, 0.5), (0.6, 0.5, 0.7), (0.1, 0.2, 0.3)
+PATIENCE = 10.0
+
+
+class Page:
+    """A handle, what it told, and people at it."""
+
+    def __init__(self):
+        self.server = PageServer(port=0)
+        self.goals = queue.Queue()
+        self.handle = GoalHandle(self.server.viser, self.goals.put)
+        self.handle.place(START)
+        self._people = 0
+
+    def person(self):
+        """Return a browser that is known to the server."""
+        browser = RawBrowser(self.server.address).__enter__()
+        self._people += 1
+        wait_for(lambda: len(self.server.viser.get_clients()) == self._people, PATIENCE)
+        return browser
+
+    def leave(self, browser):
+        with contextlib.suppress(ConnectionClosed):
+            browser.__exit__()
+        self._people -= 1
+        wait_for(lambda: len(self.server.viser.get_clients()) == self._people, PATIENCE)
+
+    def place(self):
+        return np.array(self.server.viser.scene._handle_from_node_name['/goal'].position)
+
+    def wait_for_place(self, position):
+        wait_for(lambda: np.allclose(self.place(), position), PATIENCE, f'{position}')
+
+    def next_goal(self):
+        return self.goals.get(timeout=PATIENCE).tolist()
+
+
+@pytest.fixture
+def page():
+    """Return a page with a handle."""
+    page = Page()
+    yield page
+    page.server.close()
+
+
+def test_a_goal_is_told_where_the_handle_is_let_go_and_only_then(page):
+    person = page.person()
+    person.start()
+    for place in (OTHER, START, GOAL):
+        person.move(place)
+    page.wait_for_place(GOAL)
+    assert page.goals.empty()
+    person.end()
+    assert page.next_goal() == list(GOAL)
+    assert page.goals.empty()
+
+
+def test_a_click_tells_nothing(page):
+    person = page.person()
+    person.start()
+    person.end()
+    person.start()
+    person.move(GOAL)
+    person.end()
+    assert page.next_goal() == list(GOAL)
+    assert page.goals.empty()
+
+
+def test_a_browser_that_is_lost_while_it_drags_leaves_the_handle_where_it_was(page):
+    person = page.person()
+    person.start()
+    person.move(GOAL)
+    page.wait_for_place(GOAL)
+    page.leave(person)
+    page.wait_for_place(START)
+    assert page.goals.empty()
+    another = page.person()
+    another.start()
+    another.move(OTHER)
+    another.end()
+    assert page.next_goal() == list(OTHER)
+
+
+def test_one_hand_at_a_time(page):
+    first, second = page.person(), page.person()
+    first.start()
+    first.move(GOAL)
+    page.wait_for_place(GOAL)
+    second.start()
+    second.move(OTHER)
+    second.end()
+    first.end()
+    assert page.next_goal() == list(GOAL)
+    assert page.goals.empty()
+
+
+def test_a_hand_that_rests_for_long_makes_room(page, monkeypatch):
+    first, second = page.person(), page.person()
+    first.start()
+    first.move(GOAL)
+    page.wait_for_place(GOAL)
+    monkeypatch.setattr(goal_handle, 'IDLE', 0.0)
+    page.handle.place(START)
+    page.wait_for_place(START)
+    monkeypatch.setattr(goal_handle, 'IDLE', 10.0)
+    page.handle._moved_at = -np.inf
+    second.start()
+    second.move(OTHER)
+    second.end()
+    assert page.next_goal() == list(OTHER)
+
+
+def test_a_handle_in_the_hand_is_not_moved(page):
+    person = page.person()
+    person.start()
+    person.move(GOAL)
+    page.wait_for_place(GOAL)
+    page.handle.place(OTHER)
+    assert np.allclose(page.place(), GOAL)
+    person.end()
+    assert page.next_goal() == list(GOAL)
+
+
+def test_a_handle_that_is_hidden_is_not_in_the_hand_any_more(page):
+    person = page.person()
+    person.start()
+    person.move(GOAL)
+    page.wait_for_place(GOAL)
+    page.handle.hide()
+    person.end()
+    page.handle.place(OTHER)
+    page.wait_for_place(OTHER)
+    person.start()
+    person.move(START)
+    person.end()
+    assert page.next_goal() == list(START)
+    assert page.goals.empty()
+
+
+@pytest.mark.parametrize(
+    'position', [(1.0, 2.0), (1.0, 2.0, 3.0, 4.0), 5.0, 'abc', (float('nan'),) * 3, (1e999, 0, 0)]
+)
+def test_what_is_no_position_is_no_goal_and_breaks_nothing(page, position):
+    person = page.person()
+    with contextlib.suppress(ConnectionClosed):  # some are sent away for it
+        person.start()
+        person.move(position)
+        person.end()
+    page.leave(person)
+    another = page.person()
+    another.start()
+    another.move(GOAL)
+    another.end()
+    assert page.next_goal() == list(GOAL)
+    page.handle.place(OTHER)
+    page.wait_for_place(OTHER)
+    assert page.goals.empty()
