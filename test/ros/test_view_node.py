@@ -30,10 +30,16 @@ class Viewed:
         self.node = world.node('view_node', port=0, **parameters)
         told = self.node.wait_for(r'open http\S+ in a browser')
         self.address = re.search(r'http\S+', told).group()
-        self._browser = browser
+        self._browser, self._windows = browser, []
 
     def window(self):
-        return self._browser.open(self.address)
+        self._windows.append(self._browser.open(self.address))
+        return self._windows[-1]
+
+    def close(self):
+        """Close its windows: those that nobody looks at draw on, and take the next test's time."""
+        for window in self._windows:
+            window.close()
 
     def raw(self):
         """Return a browser that draws nothing."""
@@ -43,7 +49,15 @@ class Viewed:
 @pytest.fixture
 def view(world, browser):
     """Return a function that starts a view_node."""
-    return lambda **parameters: Viewed(world, browser, **parameters)
+    started = []
+
+    def start(**parameters):
+        started.append(Viewed(world, browser, **parameters))
+        return started[-1]
+
+    yield start
+    for viewed in started:
+        viewed.close()
 
 
 def wait_for_line(window, name, text):
@@ -193,7 +207,7 @@ def test_the_stop_button_stops_the_arm_until_it_is_resumed(hand):
     wait_for_line(person.window, 'Distance', 'reached')
 
 
-def test_ten_browsers_look_and_some_leave_while_they_drag(hand, browser):
+def test_ten_browsers_look_and_some_leave_while_they_drag(hand):
     deployed, sit, viewed = hand()
     goals = deployed.peer.listen(PoseStamped, 'goal_pose')
     with contextlib.ExitStack() as others:
