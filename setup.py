@@ -59,6 +59,7 @@ setup(
         'scipy>=1.11',
         'tensorboard>=2.16',
         'torch>=2.6',
+        'trimesh>=4',
         'viser>=1.1,<2',
     ],
     extras_require={

@@ -41,13 +41,15 @@ FLAGS = (
 """As on a machine without a graphics card: the browser draws on the cores that lead the arm."""
 ROBOT, OUTPUT, RATE = 'fetch', 'twist', 100
 NAMESPACE = '/watched'
+SWING = 2e-3
+"""By how much each joint swings, so that there is always something to draw [rad]."""
 START = 60.0
 """Time in which a browser must have opened the page [s]."""
 WARM_UP = 2
 """Time at the start of each turn that does not count [s]."""
 OPEN, CLOSED = 'open', 'closed'
 EXPLAINED = (
-    f'{RATE} joint states a second of an arm at rest, answered with twists; a turn with the page '
+    f'{RATE} joint states a second of an arm that trembles visibly, answered with twists; a turn with the page '
     'open in a headless browser that draws without a graphics card, then one without view_node '
     'and browser. Microseconds of this machine, medians of turns, from the receipt of a joint '
     'state to the end of publishing its command.'
@@ -72,6 +74,7 @@ def measure(seconds: int, rounds: int, seed: int, policy: str | None = None) -> 
         'policy': str(path),
         'outside': 'project',
         'safety.goal_timeout': 0.0,
+        # A browser that starts may hold up the process that tells the states.
         'safety.state_timeout': 1.0,
     }
     try:
@@ -84,7 +87,7 @@ def measure(seconds: int, rounds: int, seed: int, policy: str | None = None) -> 
                     namespace=NAMESPACE,
                     module='mher_ros.bench.noted_policy_node',
                 ) as node,
-                contextlib.closing(RestingArm(context, {NAMESPACE: node}, OUTPUT, RATE)) as arm,
+                contextlib.closing(RestingArm(context, {NAMESPACE: node}, OUTPUT, RATE, SWING)) as arm,
             ):
                 arm.wait_for_answers()
                 for number in range(rounds):

@@ -52,8 +52,10 @@ class RestingArm:
         nodes: Mapping[str, subprocess.Popen[bytes]],
         output: str,
         rate: float,
+        tremble: float = TREMBLE,
     ) -> None:
         """Tell ``nodes``, processes by namespace, ``rate`` states [1/s] each."""
+        self._tremble = tremble
         plant = JointPlant(TASK)
         self._nodes, self._period = nodes, 1.0 / rate
         self._node = node = rclpy.create_node('resting_arm', context=context)
@@ -102,7 +104,7 @@ class RestingArm:
         due = time.monotonic()
         for _ in range(states):
             # An arm whose numbers never change would be taken for one that is not heard of.
-            seen = self._positions + TREMBLE * (self._told % 2)
+            seen = self._positions + self._tremble * (self._told % 2)
             for namespace, told in times.items():
                 # Late is late: two states at once would be one to a node.
                 due = max(due + part, time.monotonic())
