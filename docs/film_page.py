@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import os
 from pathlib import Path
+import socket
 import sys
 import tempfile
 import time
@@ -31,13 +32,15 @@ from browser import Browser, Page, project, still_camera, wait_for  # noqa: E402
 
 IMAGES = ROOT / 'docs' / 'images'
 ROBOT, PORT, DOMAIN = 'fetch', 18080, '99'
+RATE = 5.0
+"""Pictures in a second: what a browser without a graphics card can draw."""
 PATIENCE = 120.0
 """For whatever is waited for [s]."""
 ARROW = 0.12
 """Where on the handle an arrow is grabbed [m]."""
-WAYS = ((2, 0.09), (1, -0.1), (0, -0.08))
+WAYS = ((2, 0.08), (1, -0.1), (0, -0.08))
 """Axis and length [m] of each drag."""
-DRAG_PICTURES = 8
+DRAG_PICTURES = 6
 FOLLOW = 3.0
 """Time for which the arm is watched after a drag [s]."""
 SLOWEST = 0.5
@@ -79,11 +82,12 @@ def film_drag(browser: Browser, policy: Path) -> None:
     with (
         node_process('sim_node', {'robot': ROBOT}),
         node_process('policy_node', parameters),
-        node_process('view_node', {'port': PORT}),
+        node_process('view_node', {'port': PORT, 'view_rate': RATE}),
         open_page(browser) as window,
     ):
         wait_for(lambda: 'Random goal' in window.text(), PATIENCE, 'policy_node')
         wait_for(lambda: 'there is no goal' in window.text(), PATIENCE, 'policy_node')
+        window.evaluate(POINTER)
         film = Film(window)
         camera = still_camera(window, goal)
         for axis, way in WAYS:
@@ -116,7 +120,7 @@ def take_training(browser: Browser) -> None:
         with (
             node_process('sim_node', {'task': 'fetch_reach', 'stepping': 'lockstep'}),
             node_process('train_node', parameters),
-            node_process('view_node', {'port': PORT}),
+            node_process('view_node', {'port': PORT, 'view_rate': RATE}),
             open_page(browser) as window,
         ):
             wait_for(lambda: _epoch(window) >= 5, 5.0 * PATIENCE, 'five evaluations')
@@ -128,17 +132,18 @@ def take_training(browser: Browser) -> None:
 def open_page(browser: Browser):
     """Give the page of view_node, once it is there."""
 
-    def try_to_open() -> Page | None:
-        try:
-            return browser.open(f'http://127.0.0.1:{PORT}/')
-        except Exception:
-            return None
+    def is_served() -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', PORT)):
+            return True
+        return False
 
-    with wait_for(try_to_open, PATIENCE, 'view_node') as window:
+    # Not by trying to open it: a window that failed would try again, and draw beside the other.
+    wait_for(is_served, PATIENCE, 'view_node')
+    with browser.open(f'http://127.0.0.1:{PORT}/') as window:
         wait_for(lambda: 'as joint_states tells' in window.text(), PATIENCE, 'the arm')
         time.sleep(3.0)  # for the note on graphics cards
         window.evaluate(CLOSE_NOTES)
-        window.evaluate(POINTER)
+        wait_for(lambda: 'WebGL' not in window.text(), PATIENCE, 'the note to go')
         yield window
 
 

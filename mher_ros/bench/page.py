@@ -49,10 +49,10 @@ WARM_UP = 2
 """Time at the start of each turn that does not count [s]."""
 OPEN, CLOSED = 'open', 'closed'
 EXPLAINED = (
-    f'{RATE} joint states a second of an arm that trembles visibly, answered with twists; a turn with the page '
-    'open in a headless browser that draws without a graphics card, then one without view_node '
-    'and browser. Microseconds of this machine, medians of turns, from the receipt of a joint '
-    'state to the end of publishing its command.'
+    f'{RATE} joint states a second of an arm that trembles visibly, answered with twists; a turn '
+    'with the page open in a headless browser that draws without a graphics card, then one '
+    'without view_node and browser. Microseconds of this machine, medians of turns, from the '
+    'receipt of a joint state to the end of publishing its command.'
 )
 
 
@@ -87,7 +87,9 @@ def measure(seconds: int, rounds: int, seed: int, policy: str | None = None) -> 
                     namespace=NAMESPACE,
                     module='mher_ros.bench.noted_policy_node',
                 ) as node,
-                contextlib.closing(RestingArm(context, {NAMESPACE: node}, OUTPUT, RATE, SWING)) as arm,
+                contextlib.closing(
+                    RestingArm(context, {NAMESPACE: node}, OUTPUT, RATE, SWING)
+                ) as arm,
             ):
                 arm.wait_for_answers()
                 for number in range(rounds):

@@ -40,8 +40,6 @@ __all__ = ['run', 'ViewNode', 'ViewOptions']
 
 Vector = NDArray[np.float64]
 
-RATE = 20.0
-"""Pictures in a second."""
 NICE = 10
 """By how much it stands back: who moves an arm goes first."""
 TOO_OLD = 1.0
@@ -61,6 +59,12 @@ class ViewOptions:
     )
     port: int = option(8080, 'port; if it is taken, the next free one', low=0, high=65535)
     token: str = option('', 'what a browser must know to be let in, at least 8 letters or digits')
+    view_rate: float = option(
+        20.0,
+        'pictures in a second; 3 are plenty for a browser without a graphics card',
+        low=0.5,
+        high=60.0,
+    )
     robot: str = option(
         '',
         'arm whose file says where its states and its model are told: a name from config/robots, '
@@ -107,7 +111,7 @@ class ViewNode(Node):
         try:
             while not stop():
                 if time.monotonic() >= due:
-                    due = max(due + 1.0 / RATE, time.monotonic())
+                    due = max(due + 1.0 / self.options.view_rate, time.monotonic())
                     self._try(self._tick)
                 with contextlib.suppress(queue.Empty):
                     event = self.page.events.get(timeout=max(0.0, due - time.monotonic()))

@@ -58,7 +58,9 @@ def _plot(
             ),
         ),
         scales={'x': uplot.Scale(time=False, auto=True), 'y': scale},
-        axes=(uplot.Axis(label=STEPS), uplot.Axis(label=label)),
+        # Not beside the axis, where the panel is too narrow for it.
+        title=label,
+        axes=(uplot.Axis(label=STEPS), uplot.Axis()),
         legend=uplot.Legend(show=False),
         aspect=ASPECT,
         visible=False,

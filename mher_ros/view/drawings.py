@@ -91,7 +91,7 @@ def _least_points(kind: str) -> int:
 
 def _can_follow(before: Drawing, drawing: Drawing) -> bool:
     same = (before.kind, before.rgba, before.size) == (drawing.kind, drawing.rgba, drawing.size)
-    return same and drawing.kind in ('ball', 'cloud', 'lines', 'strip')
+    return same
 
 
 def _move(handle: Any, drawing: Drawing) -> None:
@@ -99,6 +99,8 @@ def _move(handle: Any, drawing: Drawing) -> None:
         handle.position = drawing.points[0]
     elif drawing.kind == 'cloud':
         handle.points = drawing.points.astype(np.float32)
+    elif drawing.kind == 'arrow':
+        handle.points = drawing.points[None, :2].astype(np.float32)
     else:
         handle.points = _segments(drawing)
 

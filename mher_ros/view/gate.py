@@ -24,7 +24,7 @@ STALLED_TIME = 10.0
 """Time in which a browser or the server must take what is sent to it [s]."""
 
 MOST_CONNECTIONS = 256
-"""Connections at once; each takes three descriptors of the process that drives an arm."""
+"""Connections at once; each takes three descriptors of the process."""
 
 PORTS_TRIED = 21
 

@@ -85,11 +85,9 @@ class LivePage:
         self._text = server.gui.add_html('')
         self._told: tuple[Line, ...] = ()
         self._buttons: dict[Button, viser.GuiButtonHandle] = {}
-        for button in (Button.STOP, Button.RESUME, Button.RANDOM_GOAL, Button.RESET):
+        for button in Button:
             self._add_button(button)
         self._curves = Curves(server)
-        for button in (Button.SAVE, Button.STOP_TRAINING):
-            self._add_button(button)
 
     @property
     def frame(self) -> str:

@@ -43,23 +43,19 @@ def left(picture):
     return picture[:, : picture.shape[1] * 2 // 3]
 
 
-def test_a_run_is_drawn_played_and_read_again(shown, browser):
+def test_a_run_is_drawn_and_read_again_as_it_goes_on(shown, browser):
     run, address = shown
     with browser.open(address) as window:
         wait_for(lambda: 'Play' in window.text(), PATIENCE, 'the button')
         wait_for(lambda: np.ptp(left(window.picture())[200:500]) > 100, PATIENCE, 'the arm')
         assert 'episode 3' in window.text().lower()
-        before = left(window.picture())
-        window.press('Play')
-        wait_for(
-            lambda: (left(window.picture()) != before).any(-1).sum() > 300, PATIENCE, 'motion'
-        )
-        first = curve_pixels(window)
+        first, before = curve_pixels(window), left(window.picture())
         assert first > 50
         run.write_curve(*((40 * n, 0.25 * (n % 4), 0.2) for n in range(1, 30)))
         wait_for(lambda: curve_pixels(window) > 1.2 * first, PATIENCE, 'a longer curve')
         run.add_episodes(1)
         wait_for(lambda: 'episode 4' in window.text().lower(), PATIENCE, 'the new episode')
+        wait_for(lambda: (left(window.picture()) != before).any(-1).sum() > 300, PATIENCE, 'it')
 
 
 def curve_pixels(window):
