@@ -43,7 +43,8 @@ class FetchReach(MujocoTask):
         model = settled.model
         self._home = settled.site('robot0:grip').xpos.copy()
         self._gripper = model.body('robot0:gripper_link').id
-        self._fingers = [model.joint(name).qposadr[0] for name in FINGERS]
+        first, second = (model.joint(name).qposadr[0] for name in FINGERS)
+        self._fingers = slice(first, second + 1)
         self._held: NDArray[np.float64] | None = None
         self._kinematics = ToolKinematics(model, site='robot0:grip')
         super().__init__(options, render_mode)
