@@ -48,7 +48,8 @@ EXPLAINED = (
     '5,000, then every 500; goals are tried by 25, and no more once too many are missed. Times '
     'are those of acting, stepping and learning; evaluations do not count. The systems of SB3, '
     'stable-baselines3, have the settings of rl-baselines3-zoo for FetchReach; at *our pace* they '
-    'have the updates a step, warm-up, batch and length of episodes of mher fast instead. The '
+    'have the updates a step, those on the warm-up, its length, batch and length of episodes of '
+    'mher fast instead. The '
     'preset fast was chosen on this task, on other seeds; the settings of SB3 were not. Ratios '
     "are those of mher fast's medians to the row's, with 95 % intervals made by drawing the seeds "
     'again.'
@@ -98,7 +99,9 @@ class OurLearner:
         }
         config = make_config(TASK, algorithm, preset, seed, changes)
         self._trainer = Trainer(config, make(TASK, config.task), Evaluator(TASK).run, None)
-        self.learns_from = (config.schedule.warmup_episodes + 1) * config.schedule.episode_steps
+        schedule = config.schedule
+        episodes = schedule.warmup_episodes + (0 if schedule.warmup_updates else 1)
+        self.learns_from = episodes * schedule.episode_steps
 
     @property
     def steps(self) -> int:
@@ -149,6 +152,7 @@ def _our_pace() -> Pace:
         config.agent.batch,
         Fraction(schedule.updates_per_episode, schedule.episode_steps),
         schedule.episode_steps,
+        schedule.warmup_updates,
     )
 
 

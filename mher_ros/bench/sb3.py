@@ -34,6 +34,8 @@ class Pace:
     batch: int
     updates_per_step: Fraction
     episode_steps: int
+    first_updates: int = 0
+    """Updates on the steps of random actions alone."""
 
 
 ZOO_PACE = Pace(learning_starts=1000, batch=256, updates_per_step=Fraction(1), episode_steps=50)
@@ -93,7 +95,10 @@ class Sb3Learner:
         )
         # Its own would make a folder for every call of learn().
         self.model.set_logger(Logger(None, []))
-        self.learns_from = pace.learning_starts + pace.updates_per_step.denominator
+        self._pace = pace
+        self.learns_from = pace.learning_starts
+        if not pace.first_updates:
+            self.learns_from += pace.updates_per_step.denominator
 
     @property
     def steps(self) -> int:
@@ -102,7 +107,16 @@ class Sb3Learner:
 
     def learn_until(self, steps: int) -> None:
         """Act and learn until that many steps are done."""
-        self.model.learn(steps - self.steps, reset_num_timesteps=False)
+        start = self._pace.learning_starts
+        if self.steps < start <= steps:
+            self._learn(start)
+            if self._pace.first_updates:
+                self.model.train(self._pace.first_updates, self._pace.batch)
+        self._learn(steps)
+
+    def _learn(self, steps: int) -> None:
+        if steps > self.steps:
+            self.model.learn(steps - self.steps, reset_num_timesteps=False)
 
     def policy(self) -> PolicyFunction:
         """Return what it would do now, without noise."""

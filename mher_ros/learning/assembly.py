@@ -123,7 +123,13 @@ class Parts:
 
 def _networks(interface: TaskInterface, config: TrainConfig, weights: torch.Generator) -> Networks:
     settings, actions = config.agent, len(interface.action)
-    view = View(interface, settings.relative_goal, settings.hide_still, settings.waves)
+    view = View(
+        interface,
+        settings.relative_goal,
+        settings.hide_still,
+        settings.waves,
+        settings.workspace_units,
+    )
     actor = Actor(view.size, actions, settings.hidden, weights)
     critic = Critic(view.size, actions, settings.hidden, weights)
     return Networks(view, actor, critic, _slow_copy(actor), _slow_copy(critic))

@@ -34,6 +34,11 @@ class AgentConfig:
     waves: int = option(
         0, 'show the networks that many sines and cosines of each number, too', low=0, high=16
     )
+    workspace_units: bool = option(
+        False,
+        'show the networks positions and goals in widths of the workspace, not in standard '
+        'deviations of those seen',
+    )
     hide_still: bool = option(
         False, 'show the networks nothing of entries that never varied in training'
     )
@@ -133,7 +138,8 @@ class ScheduleConfig:
         low=1,
         high=100_000,
     )
-    updates_per_episode: int = option(5, 'updates after each episode', low=0)
+    warmup_updates: int = option(0, 'updates on the episodes of the warm-up', low=0)
+    updates_per_episode: int = option(5, 'updates after each later episode', low=0)
     episodes_per_epoch: int = option(1, 'episodes between two evaluations', low=1)
     evaluation_goals: int = option(100, 'goals in an evaluation', low=1, high=100_000)
     steps: int = option(5000, 'stop after this many environment steps', low=1)

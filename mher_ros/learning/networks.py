@@ -31,6 +31,10 @@ class View(nn.Module):
     these numbers follow, of 1.5, 3, 6, ... radians a standard deviation: what changes within a
     short way, as on the two sides of a wall, takes a network of ReLUs far more updates to learn
     from the numbers alone (Tancik et al. 2020).
+
+    With ``workspace_units`` positions and goals are not normalised by what was seen, which is
+    little at first and makes far places look extreme, but told in widths of the workspace from
+    its middle: what matters is the way, and where the tool is moves a young network but little.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class View(nn.Module):
         relative: bool = False,
         hide_still: bool = False,
         waves: int = 0,
+        workspace_units: bool = False,
     ) -> None:
         super().__init__()
         self._interface, self._relative, self._waves = interface, relative, waves
@@ -46,6 +51,12 @@ class View(nn.Module):
         self.observation = Normaliser(n, clip=NORMALISED_LIMIT, hide_still=hide_still)
         self.goal = Normaliser(m, clip=NORMALISED_LIMIT)
         self.way = Normaliser(m, clip=NORMALISED_LIMIT)
+        if workspace_units:
+            low, high = torch.tensor((interface.goal_low, interface.goal_high))
+            middle, width = (low + high) / 2.0, high - low
+            self.goal.pin(slice(0, m), middle, width)
+            for index in filter(None, (interface.achieved_index, interface.goal_index)):
+                self.observation.pin(slice(index[0], index[0] + m), middle, width)
         self.size = (n + m + (m if relative else 0)) * (1 + 2 * waves)
 
     def forward(self, observation: Tensor, goal: Tensor) -> Tensor:

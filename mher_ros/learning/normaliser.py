@@ -14,7 +14,8 @@ class Normaliser(nn.Module):
 
     The sums are kept in double precision; what ``forward`` uses is single, as the networks are.
     With ``hide_still`` an entry that never varied (its deviation is at the floor) reads 0
-    whatever its value: a network that learnt nothing of it must not be moved by it.
+    whatever its value: a network that learnt nothing of it must not be moved by it. Entries that
+    are pinned have a mean and a deviation that were known beforehand.
     """
 
     mean: Tensor
@@ -29,6 +30,7 @@ class Normaliser(nn.Module):
     ) -> None:
         super().__init__()
         self._floor, self._clip, self._hide_still = floor, clip, hide_still
+        self._pins: list[tuple[slice, Tensor, Tensor]] = []
         self.register_buffer('mean', torch.zeros(size))
         self.register_buffer('std', torch.ones(size))
         self.register_buffer('varies', torch.ones(size))
@@ -55,3 +57,13 @@ class Normaliser(nn.Module):
         self.mean.copy_(mean)
         self.std.copy_(variance.clamp_min(self._floor**2).sqrt())
         self.varies.copy_(variance > self._floor**2)
+        for pin in self._pins:
+            self._hold(*pin)
+
+    def pin(self, entries: slice, mean: Tensor, std: Tensor) -> None:
+        """Keep mean and deviation of some entries at given values, whatever they are shown."""
+        self._pins.append((entries, mean, std.clamp_min(self._floor)))
+        self._hold(*self._pins[-1])
+
+    def _hold(self, entries: slice, mean: Tensor, std: Tensor) -> None:
+        self.mean[entries], self.std[entries] = mean, std

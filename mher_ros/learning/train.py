@@ -195,16 +195,20 @@ class Trainer:
             if self.episodes == schedule.warmup_episodes:
                 self._tell('model')
                 agent.warm_up_model()
-            self._recorder.add(number, before, episode, joints, None)
+                self._update(schedule.warmup_updates)
+            self._recorder.add(number, before, episode, joints, agent.virtual_goals)
             return
         interface = self._env.interface
         achieved = interface.achieved_goal(episode.observations[-1])
         self._training_successes.append(bool(interface.reward(achieved, episode.goal) == 0.0))
-        for index in range(schedule.updates_per_episode):
+        self._update(schedule.updates_per_episode)
+        self._recorder.add(number, before, episode, joints, agent.virtual_goals)
+
+    def _update(self, count: int) -> None:
+        for index in range(count):
             if index % 10 == 0:
                 self._tell('learning')
-            agent.update()
-        self._recorder.add(number, before, episode, joints, agent.virtual_goals)
+            self.agent.update()
 
     def _collect(self, random: bool) -> tuple[Episode, NDArray[np.float64]]:
         """Return an episode and the joints' positions (T + 1, q) in it."""
