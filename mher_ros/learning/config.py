@@ -178,6 +178,16 @@ class TrainConfig:
         return dataclasses.asdict(self)
 
 
+SECTIONS: dict[str, type] = {
+    'agent': AgentConfig,
+    'relabel': RelabelConfig,
+    'model': ModelConfig,
+    'plan': PlanConfig,
+    'schedule': ScheduleConfig,
+}
+"""Parts of every run's configuration, beside that of its task."""
+
+
 def make_config(
     task: str,
     algorithm: str = 'mher',
@@ -201,11 +211,7 @@ def make_config(
         preset,
         seed,
         options,
-        AgentConfig(),
-        RelabelConfig(),
-        ModelConfig(),
-        PlanConfig(),
-        ScheduleConfig(),
+        **{name: section() for name, section in SECTIONS.items()},
     )
     values = dict(PRESETS[preset])
     if preset.startswith('paper'):
@@ -241,6 +247,7 @@ def _check_fit(config: TrainConfig) -> None:
         'plan': [
             *choosing,
             *([f'agent.waves={agent.waves}'] if agent.waves else []),
+            *(['agent.workspace_units=true'] if agent.workspace_units else []),
             *([f'relabel.elsewhere={relabel.elsewhere:g}'] if relabel.elsewhere else []),
         ],
     }.get(agent.actor)
@@ -255,16 +262,21 @@ def _check_fit(config: TrainConfig) -> None:
 
 
 def config_from_dict(values: dict[str, Any]) -> TrainConfig:
-    """Rebuild a configuration from ``to_dict``, checking every value."""
+    """
+    Rebuild a configuration from ``to_dict``, checking every value.
+
+    An option that did not exist when it was written has its default, whatever a preset of that
+    name says today.
+    """
     try:
         head = {name: values[name] for name in ('task_name', 'algorithm', 'preset', 'seed')}
-        # A run from before there were plans has no such section.
-        sections = {'plan': {}, **values}
+        written = {'plan': {}, **values}
         changes = {
             f'{section}.{key}': value
-            for section in ('task', 'agent', 'relabel', 'model', 'plan', 'schedule')
-            for key, value in sections[section].items()
+            for section, defaults in SECTIONS.items()
+            for key, value in {**dataclasses.asdict(defaults()), **written[section]}.items()
         }
+        changes |= {f'task.{key}': value for key, value in written['task'].items()}
     except (AttributeError, KeyError, TypeError) as error:
         raise OptionError(f'not the configuration of a run: {error!r}') from None
     return make_config(head['task_name'], head['algorithm'], head['preset'], head['seed'], changes)

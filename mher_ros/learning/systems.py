@@ -56,7 +56,13 @@ ALGORITHMS: dict[str, Algorithm] = {
     'mbpo_her': Algorithm('mbpo5 under future goals', {**_FUTURE, 'agent.imagined_steps': 5}),
     'plangan': Algorithm(
         'plans with a model and GANs, no policy (Charlesworth and Montana 2020)',
-        {**_FUTURE, 'relabel.elsewhere': 0.0, 'agent.waves': 0, 'agent.actor': 'plan'},
+        {
+            **_FUTURE,
+            'relabel.elsewhere': 0.0,
+            'agent.waves': 0,
+            'agent.workspace_units': False,
+            'agent.actor': 'plan',
+        },
     ),
     'no_sl': Algorithm('MHER without the supervised loss', {'agent.alpha': 0.0}),
     'no_mbr': Algorithm(

@@ -91,6 +91,7 @@ def test_a_wrong_choice_is_named(arguments, message):
         ('no_mbr', {'agent.imagined_steps': 3}, 'does not go with agent.imagined_steps=3'),
         ('no_mbr', {'relabel.candidates': 2}, 'does not go with relabel.candidates=2'),
         ('plangan', {'agent.waves': 2}, 'agent.actor=plan does not go with agent.waves=2'),
+        ('plangan', {'agent.workspace_units': True}, 'not go with agent.workspace_units=true'),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(algorithm, changes, message):
@@ -102,6 +103,16 @@ def test_a_run_from_before_an_option_existed_can_be_read():
     values = make_config('point2d_large', preset='paper').to_dict()
     del values['plan'], values['agent']['waves'], values['relabel']['elsewhere']
     assert config_from_dict(values) == make_config('point2d_large', preset='paper')
+
+
+def test_an_option_that_a_preset_got_later_is_off_in_a_run_from_before():
+    config = make_config('point2d_large', preset='fast')
+    values = config.to_dict()
+    assert config.agent.workspace_units and config.schedule.warmup_updates
+    del values['agent']['workspace_units'], values['schedule']['warmup_updates']
+    read = config_from_dict(values)
+    assert not read.agent.workspace_units and not read.schedule.warmup_updates
+    assert read.agent.hidden == config.agent.hidden
 
 
 def test_a_file_that_is_no_configuration_is_refused():

@@ -19,6 +19,7 @@ from mher_ros.learning.relabel import (
 )
 from mher_ros.learning.targets import OneStepTarget
 from mher_ros.learning.virtual_goals import VirtualGoals
+from mher_ros.tasks import make
 import numpy as np
 import pytest
 import torch
@@ -244,6 +245,35 @@ def test_normaliser_has_the_mean_and_deviation_of_all_it_saw(rng):
     raw = torch.from_numpy(values.astype(np.float32))
     expected = (values - values.mean(0)) / values.std(0)
     assert normaliser(raw).numpy() == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_pinned_entry_keeps_its_scale_whatever_is_seen():
+    normaliser = Normaliser(3)
+    normaliser.pin(slice(1, 2), torch.tensor([10.0]), torch.tensor([4.0]))
+    assert normaliser(torch.tensor([[0.0, 12.0, 0.0]])).tolist() == [[0.0, 0.5, 0.0]]
+    normaliser.update(torch.tensor([[0.0, 10.1, 1.0], [2.0, 10.2, 3.0]]))
+    assert normaliser(torch.tensor([[3.0, 12.0, 2.0]])).tolist() == [[2.0, 0.5, 0.0]]
+
+
+def test_positions_and_goals_are_told_in_widths_of_the_workspace_and_the_way_in_its_own():
+    interface = make('reacher').interface
+    middle = np.add(interface.goal_low, interface.goal_high) / 2.0
+    width = np.subtract(interface.goal_high, interface.goal_low)
+    view = View(interface, relative=True, workspace_units=True)
+    seen = torch.zeros(2, len(interface.observation))
+    seen[:, list(interface.achieved_index)] += torch.tensor([[0.001], [0.003]])
+    goals = torch.from_numpy(np.stack((middle + width / 2, middle - width / 4))).float()
+    view.update(seen, goals)
+    features = view(interface.with_goal(seen, goals), goals)
+    n, m = len(interface.observation), len(interface.goal)
+    observation, goal, way = features.split((n, m, m), -1)
+    halves = torch.tensor([[0.5] * m, [-0.25] * m])
+    torch.testing.assert_close(goal, halves)
+    torch.testing.assert_close(observation[:, list(interface.goal_index)], halves)
+    positions = observation[:, list(interface.achieved_index)]
+    expected = torch.from_numpy((np.array([[0.001], [0.003]]) - middle) / width).float()
+    torch.testing.assert_close(positions, expected)
+    torch.testing.assert_close(way, torch.tensor([[1.0] * m, [-1.0] * m]))
 
 
 def test_normaliser_floors_a_constant_and_clips():

@@ -2,8 +2,9 @@
 
 from mher_ros.learning.checkpoint import load_checkpoint
 from mher_ros.learning.config import make_config
+from mher_ros.learning.episodes import EPISODES, read_episodes
 from mher_ros.learning.learner import DivergedError
-from mher_ros.learning.progress import RichDisplay
+from mher_ros.learning.progress import Progress, RichDisplay
 from mher_ros.learning.run import export_run
 from mher_ros.learning.run_folder import load_config
 from mher_ros.learning.targets import OneStepTarget
@@ -23,6 +24,24 @@ def test_progress_has_a_row_an_evaluation_with_warm_up_counted(whole):
     for key in ('success_rate', 'training_success_rate', 'final_error', 'critic_loss'):
         assert all(np.isfinite(float(row[key])) for row in table)
     assert all(float(row[f'model_error_{h}']) > 0 for row in table for h in range(1, 6))
+
+
+def test_updates_on_the_warm_up_come_before_the_first_episode_of_the_policy(tiny, tmp_path):
+    acted = []
+
+    class Watched(Progress):
+        def activity(self, activity, env_steps, updates):
+            acted.append((activity, env_steps, updates))
+
+    config = tiny(schedule__warmup_updates=12)
+    run(tmp_path / 'run', config, displays=[Watched()])
+    first = next(what for what in acted if what[0] == 'collecting')
+    assert first == ('collecting', 40, 12)
+    assert ('learning', 40, 10) in acted
+    table = rows(tmp_path / 'run')
+    assert [row['updates'] for row in table] == ['20', '28', '36']
+    *_, last_random, _ = [e for e in read_episodes(tmp_path / 'run' / EPISODES) if e.index < 3]
+    assert last_random.index == 1 and len(last_random.virtual_goals)
 
 
 def test_tensorboard_has_the_same_figures(whole):
