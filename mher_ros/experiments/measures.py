@@ -21,7 +21,7 @@ __all__ = [
 
 Rows = list[Row]
 NEVER = float('inf')
-EARLY = (100, 125, 150, 175, 200)
+EARLY = (75, 100, 125, 150)
 LAST = 5
 """Evaluations that make the end of a run."""
 
@@ -53,7 +53,7 @@ def steps_to(rate: float, rows: Rows) -> float:
 
 
 def early_success(rows: Rows) -> float:
-    """Return the mean success rate at 100, 125, 150, 175 and 200 steps, as last evaluated."""
+    """Return the mean success rate at 75, 100, 125 and 150 steps, as last evaluated."""
     known = [[0.0, *(_rate(r) for r in rows if float(r['env_steps'] or 0) <= s)] for s in EARLY]
     return float(np.mean([rates[-1] for rates in known]))
 
@@ -67,7 +67,7 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
 MEASURES: dict[str, tuple[str, Callable[[Rows], float], str]] = {
     'steps_to_95': ('steps to 95 %', lambda rows: steps_to(0.95, rows), '.0f'),
     'mean_success': ('mean success', mean_success, '.3f'),
-    'early_success': ('mean success at 100 to 200 steps', early_success, '.2f'),
+    'early_success': ('mean success at 75 to 150 steps', early_success, '.2f'),
 }
 """Name to (heading, function of a run's rows, format), for tables seed by seed."""
 

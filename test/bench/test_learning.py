@@ -171,10 +171,10 @@ def test_unknown_systems_are_refused_with_the_names_there_are(tmp_path, capsys):
 
 
 def test_limits_below_the_warm_up_are_refused(tmp_path, capsys):
-    command = ['bench', 'learning', '--systems', 'mher_fast', '--limit', '99']
+    command = ['bench', 'learning', '--systems', 'mher_fast', '--limit', '49']
     assert main([*command, '--out', str(tmp_path)]) == 2
     refusal = capsys.readouterr().err
-    assert 'before step 100; the limit must be at least that, got 99' in refusal
+    assert 'before step 50; the limit must be at least that, got 49' in refusal
 
 
 @pytest.mark.parametrize(
@@ -252,10 +252,30 @@ def test_rivals_of_the_zoo_have_its_settings_for_fetch_reach(name):
 def test_rivals_at_our_pace_have_the_updates_of_our_preset():
     pytest.importorskip('stable_baselines3')
     learner = SYSTEMS['sb3_ddpg_our_pace'].begin(1, 200)
-    learner.learn_until(99)
-    # 75 steps of warm-up, then 100 updates for every 25 steps.
-    assert learner.model._n_updates == 4 * (99 - 75)
-    assert (learner.steps, learner.model.batch_size) == (99, 128)
+    learner.learn_until(49)
+    assert (learner.steps, learner.model._n_updates) == (49, 0)
+    # 50 steps of warm-up, updates on them, then 100 for every 25 steps.
+    learner.learn_until(learner.learns_from)
+    assert (learner.steps, learner.model._n_updates) == (50, 200)
+    learner.learn_until(74)
+    assert (learner.steps, learner.model._n_updates) == (74, 200 + 4 * (74 - 50))
+    assert learner.model.batch_size == 128
+
+
+def test_rivals_at_our_pace_learn_as_much_however_long_they_are_led():
+    pytest.importorskip('stable_baselines3')
+    learner = SYSTEMS['sb3_ddpg_our_pace'].begin(1, 200)
+    learner.learn_until(60)
+    assert (learner.steps, learner.model._n_updates) == (60, 200 + 4 * (60 - 50))
+
+
+@pytest.mark.parametrize('name, first', [('mher_fast', 50), ('mher_paper', 2100)])
+def test_we_are_first_judged_when_something_has_been_learnt(name, first):
+    learner = SYSTEMS[name].begin(1, 20_000)
+    assert learner.learns_from == first
+    if name == 'mher_fast':
+        learner.learn_until(first)
+        assert (learner.steps, learner._trainer.agent.updates) == (50, 200)
 
 
 def test_rivals_of_the_zoo_look_at_normalised_observations_and_act_without_noise():
@@ -276,13 +296,13 @@ def test_rivals_of_the_zoo_look_at_normalised_observations_and_act_without_noise
 def test_the_command_measures_us_and_a_real_rival(tmp_path, capsys):
     pytest.importorskip('stable_baselines3')
     systems = ['mher_fast', SAC_OUR_PACE]
-    command = ['bench', 'learning', '--seeds', '3-3', '--limit', '100', '--json']
+    command = ['bench', 'learning', '--seeds', '3-3', '--limit', '50', '--json']
     assert main([*command, '--systems', ','.join(systems), '--out', str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert list(printed['samples']['curves']) == systems
     for by_its_seed in printed['samples']['curves'].values():
         ((steps, rate, goals, wall, cpu),) = by_its_seed['3']
-        assert steps == 100
+        assert steps == 50
         assert goals in (25, 50, 75, 100)
         assert 0.0 <= rate <= 1.0
         assert wall > 0.0

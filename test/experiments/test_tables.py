@@ -42,9 +42,9 @@ def test_steps_count_when_success_is_reached_and_held_once_more(rates, expected)
 
 
 def test_early_success_takes_what_was_known_at_each_number_of_steps():
-    known = [{'env_steps': 125, 'success_rate': 0.5}, {'env_steps': 175, 'success_rate': 1.0}]
-    # Nothing at 100, then 0.5, 0.5, 1.0, and still 1.0 at 200.
-    assert early_success(known) == pytest.approx((0 + 0.5 + 0.5 + 1 + 1) / 5)
+    known = [{'env_steps': 90, 'success_rate': 0.5}, {'env_steps': 125, 'success_rate': 1.0}]
+    # Nothing at 75, then 0.5, 1.0, and still 1.0 at 150.
+    assert early_success(known) == pytest.approx((0 + 0.5 + 1 + 1) / 4)
 
 
 def test_figures_of_a_run():

@@ -1,4 +1,4 @@
-"""Variants of ``fast`` on fetch_reach."""
+"""Variants of ``fast``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 from mher_ros.experiments.experiment import Variant
 
-__all__ = ['fast_fetch_variant']
+__all__ = ['fast_variant']
 
 
-def fast_fetch_variant(name: str, algorithm: str = 'mher', **changes: Any) -> Variant:
+def fast_variant(name: str, task: str, algorithm: str = 'mher', **changes: Any) -> Variant:
     """Return a variant that is evaluated after every episode of 25 steps."""
     values = {'schedule.steps': 1500, 'schedule.episodes_per_epoch': 1}
     values |= {key.replace('__', '.'): value for key, value in changes.items()}
-    return Variant(name, 'fetch_reach', algorithm, 'fast', tuple(values.items()))
+    return Variant(name, task, algorithm, 'fast', tuple(values.items()))
