@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import math
+import threading
 import time
 
 import numpy as np
@@ -28,6 +29,9 @@ class GoalHandle:
     A goal is told only when it is let go: an arm that followed the mouse would be led through
     whatever lies on the way. A browser that is lost while it drags has not let go: the handle
     goes back to where it was, and nothing is told.
+
+    Browsers move it by a thread of the server's, whoever has the page by another: each does what
+    it does as a whole.
     """
 
     def __init__(
@@ -35,6 +39,8 @@ class GoalHandle:
     ) -> None:
         """``on_release`` gets the position (3,) [m]; arrows are about ``size`` [m] long."""
         self._server, self._on_release = server, on_release
+        # Taken before any lock of viser's, never while one is held.
+        self._lock = threading.Lock()
         self._rest = np.zeros(3)
         self._holder: int | None = None
         self._dragged = self._rest
@@ -58,22 +64,32 @@ class GoalHandle:
 
     def place(self, position: ArrayLike) -> None:
         """Show it at ``position`` (3,) [m]; but not out of somebody's hand."""
-        self._rest = np.array(position, np.float64)
-        if not self.is_held:
-            self._go_back()
-            self._handle.visible = True
+        with self._lock:
+            self._rest = np.array(position, np.float64)
+            if not self.is_held:
+                # A hand that has rested for too long and comes back finds it empty.
+                self._holder = None
+                self._go_back()
+                self._handle.visible = True
 
     def hide(self) -> None:
         """Take it off the page, out of anybody's hand."""
-        self._holder = None
-        self._handle.visible = False
+        with self._lock:
+            self._holder = None
+            self._handle.visible = False
 
     async def _on_update(self, event: viser.TransformControlsEvent) -> None:
+        with self._lock:
+            self._take(event)
+
+    def _take(self, event: viser.TransformControlsEvent) -> None:
         # viser ends the drag of a browser that is gone as if it had let go.
         is_there = event.client_id in self._server.get_clients()
         position = _vector(event.target.position)
+        # viser keeps whatever it is told, and passes it on to all others; with an orientation that
+        # is none the handle would vanish.
+        self._handle._impl.wxyz = np.array((1.0, 0.0, 0.0, 0.0))
         if position is None:
-            # viser keeps whatever it is told, and could then not be told of another place.
             self._handle._impl.position = self._rest.copy()
         is_free = not self.is_held or self._holder == event.client_id
         if event.phase == 'start' and is_there and is_free and self._handle.visible:

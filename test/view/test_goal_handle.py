@@ -8,6 +8,7 @@ from mher_ros.view import goal_handle
 from mher_ros.view.goal_handle import GoalHandle
 from mher_ros.view.server import PageServer
 import numpy as np
+from page_reader import PageReader
 import pytest
 from raw_browser import RawBrowser
 from websockets.exceptions import ConnectionClosed
@@ -26,9 +27,9 @@ class Page:
         self.handle.place(START)
         self._people = 0
 
-    def person(self):
+    def person(self, kind=RawBrowser):
         """Return a browser that is known to the server."""
-        browser = RawBrowser(self.server.address).__enter__()
+        browser = kind(self.server.address).__enter__()
         self._people += 1
         wait_for(lambda: len(self.server.viser.get_clients()) == self._people, PATIENCE)
         return browser
@@ -110,18 +111,35 @@ def test_one_hand_at_a_time(page):
 
 def test_a_hand_that_rests_for_long_makes_room(page, monkeypatch):
     first, second = page.person(), page.person()
-    first.start()
-    first.move(GOAL)
-    page.wait_for_place(GOAL)
-    monkeypatch.setattr(goal_handle, 'IDLE', 0.0)
-    page.handle.place(START)
-    page.wait_for_place(START)
-    monkeypatch.setattr(goal_handle, 'IDLE', 10.0)
-    page.handle._moved_at = -np.inf
+    drag_and_rest(page, first, monkeypatch)
     second.start()
     second.move(OTHER)
     second.end()
     assert page.next_goal() == list(OTHER)
+
+
+def test_a_hand_that_comes_back_after_a_long_rest_finds_itself_empty(page, monkeypatch):
+    first, second = page.person(), page.person()
+    drag_and_rest(page, first, monkeypatch)
+    first.end()
+    first.move(GOAL)
+    page.wait_for_place(START)
+    second.start()
+    second.move(OTHER)
+    second.end()
+    assert page.next_goal() == list(OTHER)
+    assert page.goals.empty()
+
+
+def drag_and_rest(page, person, monkeypatch):
+    """Hold the handle still until it is put back."""
+    person.start()
+    person.move(GOAL)
+    page.wait_for_place(GOAL)
+    with monkeypatch.context() as patch:
+        patch.setattr(goal_handle, 'IDLE', 0.0)
+        page.handle.place(START)
+    page.wait_for_place(START)
 
 
 def test_a_handle_in_the_hand_is_not_moved(page):
@@ -169,3 +187,20 @@ def test_what_is_no_position_is_no_goal_and_breaks_nothing(page, position):
     page.handle.place(OTHER)
     page.wait_for_place(OTHER)
     assert page.goals.empty()
+
+
+@pytest.mark.parametrize(
+    'wxyz', [(float('nan'),) * 4, (0.0,) * 4, (0.0, 1.0, 0.0, 0.0), (1.0,), 'abc', 5.0]
+)
+@pytest.mark.parametrize('holds', [True, False])
+def test_what_is_no_orientation_turns_the_handle_for_nobody(page, wxyz, holds):
+    person, onlooker = page.person(), page.person(PageReader)
+    with contextlib.suppress(ConnectionClosed):  # some are sent away for it
+        if holds:
+            person.start()
+        person.move(OTHER, wxyz)
+        person.end()
+    page.leave(person)
+    page.handle.place(GOAL)
+    onlooker.wait_for(lambda: np.allclose(onlooker.handle['position'], GOAL), PATIENCE)
+    assert onlooker.handle['wxyz'] == [1.0, 0.0, 0.0, 0.0]
