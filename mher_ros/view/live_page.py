@@ -70,11 +70,12 @@ class LivePage:
     Shows an arm and hands on what people do; all but ``events`` belongs to one thread.
 
     Everything that browsers do ends up in ``events``: they never wait, nor is anything done in
-    their name by a thread of the server's. The one exception is to stop.
+    their name by a thread of the server's. The exceptions are to stop, which is no event, and to
+    drag the goal, whose handle is locked against it.
     """
 
-    def __init__(self, server: viser.ViserServer, stop: Callable[[], None] = lambda: None) -> None:
-        """``stop`` is called at once, by any thread, when somebody presses that button."""
+    def __init__(self, server: viser.ViserServer, stop: Callable[[], None]) -> None:
+        """``stop`` is called at once, by a thread of the server's, when that button is pressed."""
         self._stop = stop
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._server = server
@@ -82,11 +83,12 @@ class LivePage:
         self._arm: ArmScene | None = None
         self._drawings = Drawings(server)
         self._goal = GoalHandle(server, lambda place: self._tell(None, place))
-        self._text = server.gui.add_html('')
-        self._told: tuple[Line, ...] = ()
         self._buttons: dict[Button, viser.GuiButtonHandle] = {}
+        # Above the text, whose lines come, go and wrap: a button that is aimed at stays in place.
         for button in Button:
             self._add_button(button)
+        self._text = server.gui.add_html('')
+        self._told: tuple[Line, ...] = ()
         self._curves = Curves(server)
 
     @property
@@ -149,11 +151,13 @@ class LivePage:
                 f'<div style="padding-bottom:0.6em">{"".join(map(_line_html, lines))}</div>'
             )
 
-    def offer(self, buttons: Sequence[Button]) -> None:
-        """Show these buttons, and no others."""
+    def offer(self, buttons: Sequence[Button], useless: Sequence[Button] = ()) -> None:
+        """Show these buttons, and no others; those that are ``useless`` now cannot be pressed."""
         for button, handle in self._buttons.items():
             if handle.visible != (button in buttons):
                 handle.visible = button in buttons
+            if handle.disabled != (button in useless):
+                handle.disabled = button in useless
 
     def show_curve(self, rows: NDArray[np.float64], unit: str) -> None:
         """Draw rows (n, 3) of steps, success rate and final error in ``unit``."""
@@ -179,7 +183,8 @@ class LivePage:
         async def press(_: object) -> None:
             if button is Button.STOP:
                 self._stop()
-            self._tell(button, None)
+            else:
+                self._tell(button, None)
 
         handle.on_click(press)
         self._buttons[button] = handle

@@ -15,6 +15,8 @@ from mher_ros.view.admission import check_host, is_loopback
 from mher_ros.view.gate import Gate
 import rich
 import viser
+from viser._messages import GuiUpdateMessage
+from viser.infra import ClientId
 
 __all__ = ['PORT', 'PageServer', 'warning_of']
 
@@ -35,7 +37,7 @@ class PageServer:
     ) -> None:
         check_host(host, token)
         with _quiet():
-            self.viser = _Viser(_hidden_host(), 0, label, verbose=False)
+            self.viser = _Viser(_hidden_host(), 0, label)
         _say_garbage_in_a_line()
         try:
             self._gate = Gate(host, port, token, (self.viser.get_host(), self.viser.get_port()))
@@ -70,6 +72,20 @@ def warning_of(host: str) -> str:
 
 
 class _Viser(viser.ViserServer):
+    """A server that takes from browsers what is theirs to tell, and no more."""
+
+    def __init__(self, host: str, port: int, label: str) -> None:
+        super().__init__(host, port, label, verbose=False)
+        server, take = self._websock_server, self.gui._handle_gui_updates
+
+        async def take_values(client: ClientId, message: GuiUpdateMessage) -> None:
+            # It would set any attribute that a message names: even what a button does.
+            if isinstance(message.updates, dict) and set(message.updates) <= {'value'}:
+                await take(client, message)
+
+        server.unregister_handler(GuiUpdateMessage, take)
+        server.register_handler(GuiUpdateMessage, take_values)
+
     def request_share_url(self, verbose: bool = True) -> None:
         """Refuse: any browser may ask for it, and it would open the page to the internet."""
 

@@ -1,0 +1,65 @@
+"""The page of an arm as browsers know it: what stands where, and what becomes of a click."""
+
+import queue
+
+from mher_ros.view.live_page import Button, Line, LivePage
+from mher_ros.view.server import PageServer
+from page_reader import PageReader
+import pytest
+
+
+class Shown:
+    """A page, and how often somebody stopped."""
+
+    def __init__(self):
+        self.server, self.stops = PageServer(port=0), queue.Queue()
+        self.page = LivePage(self.server.viser, lambda: self.stops.put(True))
+
+
+@pytest.fixture
+def shown():
+    shown = Shown()
+    yield shown
+    shown.server.close()
+
+
+def reader_of(shown, *buttons):
+    shown.page.offer(buttons)
+    shown.page.say([Line('Arm', 'is there')])
+    reader = PageReader(shown.server.address).__enter__()
+    reader.wait_for_line('Arm', 'is there')
+    return reader
+
+
+def test_buttons_stand_above_the_text_and_the_stop_above_all(shown):
+    reader = reader_of(shown, *reversed(Button))
+    assert next(iter(reader.buttons)) == 'Stop the arm'
+    assert max(reader.order_of('GuiButtonMessage')) < min(reader.order_of('GuiHtmlMessage'))
+
+
+def test_a_stop_is_done_at_once_and_waits_in_no_queue(shown):
+    reader = reader_of(shown, Button.STOP)
+    reader.press('Stop the arm')
+    assert shown.stops.get(timeout=10)
+    reader.press('Resume')
+    event = shown.page.events.get(timeout=10)
+    assert event.button is Button.RESUME
+    assert shown.page.events.empty()
+
+
+def test_no_browser_can_change_what_a_button_does(shown):
+    reader = reader_of(shown, Button.STOP)
+    for updates in ({'update_cb': []}, {'removed': True}, {'value': True, 'update_cb': []}):
+        reader.set('Stop the arm', **updates)
+    with PageReader(shown.server.address) as another:
+        another.wait_for(lambda: 'Stop the arm' in another.buttons)
+        another.press('Stop the arm')
+        assert shown.stops.get(timeout=10)
+    assert shown.stops.empty()
+
+
+def test_a_button_that_is_useless_now_cannot_be_pressed(shown):
+    reader = reader_of(shown, Button.STOP, Button.RESUME)
+    assert reader.buttons == {'Stop the arm': True, 'Resume': True}
+    shown.page.offer([Button.STOP, Button.RESUME], [Button.RESUME])
+    reader.wait_for(lambda: reader.buttons == {'Stop the arm': True, 'Resume': False})
