@@ -209,6 +209,7 @@ class Deployment:
                 'goal': '' if reach.goal is None else str(reach.goal.round(4).tolist()),
                 'distance [m]': f'{reach.distance:.4f}',
                 'reached': str(reach.reached).lower(),
+                'stopped': str(reach.guard.stop_reason is not None).lower(),
                 'output': self.output,
                 'speed cap [m/s]': f'{reach.limits.speed:g}',
                 **self.latency.figures(),

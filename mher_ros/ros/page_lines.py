@@ -10,6 +10,9 @@ from mher_ros.view.live_page import Line
 
 __all__ = ['duration_text', 'page_lines']
 
+STOPPED = 'stopped; press Resume'
+"""What policy_node says of it speaks of services."""
+
 
 def page_lines(nodes: WatchedNodes) -> list[Line]:
     """Return what there is to say of the nodes that are heard."""
@@ -34,13 +37,14 @@ def duration_text(seconds: float) -> str:
 
 
 def _policy_lines(nodes: WatchedNodes, status: DiagnosticStatus) -> list[Line]:
-    lines = [Line('Policy', status.message, _is_well(status))]
-    distance, reached = nodes.distance.latest, nodes.reached.latest
-    if distance is not None and math.isfinite(distance.data):
-        is_there = reached is not None and bool(reached.data)
-        text = f'{1000.0 * distance.data:.1f} mm{", reached" if is_there else ""}'
+    figures = nodes.figures(POLICY)
+    text = STOPPED if figures.get('stopped') == 'true' else status.message
+    lines = [Line('Policy', text, _is_well(status))]
+    distance, is_there = nodes.arrival.latest or (None, False)
+    if distance is not None and math.isfinite(distance):
+        text = f'{1000.0 * distance:.1f} mm{", reached" if is_there else ""}'
         lines.append(Line('Distance', text, True if is_there else None))
-    cap = nodes.figures(POLICY).get('speed cap [m/s]')
+    cap = figures.get('speed cap [m/s]')
     if cap:
         lines.append(Line('Speed', f'at most {cap} m/s'))
     return lines

@@ -24,10 +24,10 @@ from mher_ros.ros.page_lines import page_lines
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
-from mher_ros.ros.watched_nodes import TRAIN, WatchedNodes
+from mher_ros.ros.watched_nodes import GONE, TRAIN, WatchedNodes
 from mher_ros.view.arm_scene import ArmSceneError
-from mher_ros.view.live_page import Button, Event, Line, LivePage
-from mher_ros.view.server import PageServer, warning_of
+from mher_ros.view.live_page import Line, LivePage
+from mher_ros.view.server import PageServer, PORT, warning_of
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -42,10 +42,6 @@ Vector = NDArray[np.float64]
 
 NICE = 10
 """By how much it stands back: who moves an arm goes first."""
-TOO_OLD = 1.0
-"""A goal that was let go this long ago is not sent any more [s]."""
-GONE = 3.0
-"""Time after which an arm that tells nothing is waited for [s]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +53,7 @@ class ViewOptions:
         'address to listen at; one that others can reach lets them move the arm, so it needs a '
         'token',
     )
-    port: int = option(8080, 'port; if it is taken, the next free one', low=0, high=65535)
+    port: int = option(PORT, 'port; if it is taken, the next free one', low=0, high=65535)
     token: str = option('', 'what a browser must know to be let in, at least 8 letters or digits')
     view_rate: float = option(
         20.0,
@@ -89,15 +85,14 @@ class ViewNode(Node):
         self._nodes = WatchedNodes(self)
         self._server = PageServer(options.host, options.port, options.token, 'mher_ros')
         self.address = self._server.address
-        self.page = LivePage(self._server.viser, stop=self._stop_arm)
+        self.page = LivePage(self._server.viser, lambda: self._buttons.stop())
         self._urdf = self._trouble = self._refused_frame = ''
         self._moved_at = -math.inf
         self._looked_at: Vector | None = None
-        self._stopped_at = -math.inf
         self._unit = 'm'
         self._drawn: dict[str, Any] = {}
         self._goals = PageGoals(self, self.page, self._nodes)
-        self._buttons = PageButtons(self, self.page, self._goals)
+        self._buttons = PageButtons(self, self.page, self._goals, self._nodes)
         report_diagnostics(self, self._diagnose)
 
     def run(self, stop: StopRequest) -> None:
@@ -115,7 +110,7 @@ class ViewNode(Node):
                     self._try(self._tick)
                 with contextlib.suppress(queue.Empty):
                     event = self.page.events.get(timeout=max(0.0, due - time.monotonic()))
-                    self._try(functools.partial(self._answer, event))
+                    self._try(functools.partial(self._buttons.answer, event))
         finally:
             self._server.close()
 
@@ -217,21 +212,6 @@ class ViewNode(Node):
         if self.page.is_empty:
             return Line('Arm', 'cannot be drawn: none of its meshes is found here', False)
         return Line('Arm', f'as {self._states.topic.lstrip("/")} tells', True)
-
-    def _answer(self, event: Event) -> None:
-        if event.goal is not None and time.monotonic() - event.at > TOO_OLD:
-            self.page.notify('No goal was sent', 'it was let go too long ago')
-        elif event.goal is not None and event.at > self._stopped_at:
-            self._goals.send(event.goal)
-        elif event.button is Button.RANDOM_GOAL:
-            self._goals.send_any()
-        elif event.button is not None and event.button is not Button.STOP:
-            self._buttons.press(event.button)
-
-    def _stop_arm(self) -> None:
-        """Stop the arm at once, in the thread that is told so; goals from before do not count."""
-        self._stopped_at = time.monotonic()
-        self._buttons.stop()
 
 
 def run(stop: StopRequest) -> None:

@@ -13,7 +13,7 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool, Float64, Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
-__all__ = ['Heard', 'POLICY', 'SIM', 'TRAIN', 'WatchedNodes']
+__all__ = ['GONE', 'Heard', 'POLICY', 'SIM', 'TRAIN', 'WatchedNodes']
 
 POLICY, TRAIN, SIM = 'policy_node', 'train_node', 'sim_node'
 GONE = 3.0
@@ -51,15 +51,18 @@ class WatchedNodes:
         # Nothing of these is acknowledged: policy_node has an arm to lead.
         self.policy_markers = self._hear(MarkerArray, f'{POLICY}/markers', ACTIVE)
         self.train_markers = self._hear(MarkerArray, f'{TRAIN}/markers', GONE)
-        self.distance = self._hear(Float64, f'{POLICY}/distance', ACTIVE)
-        self.reached = self._hear(Bool, f'{POLICY}/reached', ACTIVE)
+        self._distance: float | None = None
+        node.create_subscription(Float64, f'{POLICY}/distance', self._take_distance, SEVERAL)
+        node.create_subscription(Bool, f'{POLICY}/reached', self._take_reached, SEVERAL)
+        self.arrival = Heard(ACTIVE)
+        """Distance from the goal [m], None if there is no goal, and whether it is reached."""
         # Told once an evaluation, and to whoever comes later.
         self.curve = self._hear(Float64MultiArray, f'{TRAIN}/curve', math.inf, LATCHED)
 
     @property
     def is_active(self) -> bool:
         """Whether policy_node takes goals."""
-        return self.reached.latest is not None
+        return self.arrival.latest is not None
 
     def status(self, name: str) -> DiagnosticStatus | None:
         """Return what the node called ``name`` says of itself."""
@@ -86,6 +89,14 @@ class WatchedNodes:
         heard = Heard(lasts)
         self._node.create_subscription(kind, topic, heard.take, qos)
         return heard
+
+    def _take_distance(self, message: Float64) -> None:
+        self._distance = message.data
+
+    def _take_reached(self, message: Bool) -> None:
+        # Told after the distance that it belongs to: the two are shown together or not at all.
+        self.arrival.take((self._distance, message.data))
+        self._distance = None
 
     def _take(self, array: DiagnosticArray) -> None:
         for status in array.status:

@@ -3,6 +3,7 @@
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from mher_ros.ros.page_lines import duration_text, page_lines
 from mher_ros.ros.watched_nodes import WatchedNodes
+from mher_ros.view.live_page import Line
 import pytest
 from std_msgs.msg import Bool, Float64
 
@@ -11,12 +12,28 @@ pytestmark = pytest.mark.ros
 WARN = DiagnosticStatus.WARN
 
 
+class Counting(WatchedNodes):
+    """Counts what it hears of arrivals."""
+
+    count = 0
+
+    def _take_distance(self, message):
+        super()._take_distance(message)
+        self.count += 1
+
+    def _take_reached(self, message):
+        super()._take_reached(message)
+        self.count += 1
+
+
 class Told:
     """Nodes that are heard, and what they say."""
 
     def __init__(self, world):
         self.listener, self.speaker = world.peer(), world.peer()
-        self.nodes = WatchedNodes(self.listener.node)
+        self.nodes = Counting(self.listener.node)
+        self._distance = self.speaker.talk(Float64, 'policy_node/distance')
+        self._reached = self.speaker.talk(Bool, 'policy_node/reached')
         self._diagnostics = self.speaker.talk(DiagnosticArray, '/diagnostics')
 
     def status(self, name, message, figures, level=DiagnosticStatus.OK):
@@ -29,6 +46,22 @@ class Told:
         values = [KeyValue(key=key, value=value) for key, value in figures.items()]
         status = DiagnosticStatus(name=name, level=level, message=message, values=values)
         self._diagnostics.publish(DiagnosticArray(status=[status]))
+
+    def arrive(self, distance, reached):
+        self.hears_distance(distance)
+        self.hears_reached(reached)
+
+    def hears_distance(self, distance):
+        self._hears(self._distance, Float64(data=distance))
+
+    def hears_reached(self, reached):
+        self._hears(self._reached, Bool(data=reached))
+
+    def _hears(self, publisher, message):
+        """Publish it, and return when it was taken."""
+        count = self.nodes.count
+        publisher.publish(message)
+        self.listener.wait_until(lambda: self.nodes.count > count, 'the message')
 
     def lines(self):
         return {line.name: line for line in page_lines(self.nodes)}
@@ -45,14 +78,30 @@ def test_where_nobody_is_heard_that_is_said(told):
 
 
 def test_a_policy_tells_its_state_its_distance_and_its_speed(told):
-    told.status('policy_node', 'stopped: by hand', {'speed cap [m/s]': '0.25'}, WARN)
-    told.speaker.talk(Bool, 'policy_node/reached').publish(Bool(data=True))
-    told.speaker.talk(Float64, 'policy_node/distance').publish(Float64(data=0.0123))
-    told.listener.wait_until(lambda: told.nodes.distance.latest, 'the distance')
+    told.status('policy_node', 'the tool has left its box', {'speed cap [m/s]': '0.25'}, WARN)
+    told.arrive(0.0123, True)
     lines = told.lines()
-    assert (lines['Policy'].text, lines['Policy'].is_good) == ('stopped: by hand', False)
+    assert lines['Policy'].text == 'the tool has left its box'
+    assert lines['Policy'].is_good is False
     assert (lines['Distance'].text, lines['Distance'].is_good) == ('12.3 mm, reached', True)
     assert lines['Speed'].text == 'at most 0.25 m/s'
+
+
+def test_a_stop_is_told_as_to_a_person_at_the_page(told):
+    sentence = 'stopped until the stop is cleared: somebody called ~/stop'
+    told.status('policy_node', sentence, {'stopped': 'true'}, WARN)
+    assert told.lines()['Policy'] == Line('Policy', 'stopped; press Resume', False)
+
+
+def test_a_distance_is_shown_with_what_was_told_of_it_and_never_of_another(told):
+    told.status('policy_node', 'moving', {})
+    told.arrive(0.0123, True)
+    told.hears_distance(0.1026)  # of a new goal
+    assert told.lines()['Distance'].text == '12.3 mm, reached'
+    told.hears_reached(False)
+    assert told.lines()['Distance'] == Line('Distance', '102.6 mm')
+    told.hears_reached(False)  # there is no goal any more
+    assert 'Distance' not in told.lines()
 
 
 def test_a_run_tells_how_far_it_is(told):

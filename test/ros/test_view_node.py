@@ -195,7 +195,7 @@ def test_the_stop_button_stops_the_arm_until_it_is_resumed(hand):
     person = sit()
     deployed.move()
     person.window.press('Stop the arm')
-    wait_for_line(person.window, 'Policy', 'stopped until')
+    wait_for_line(person.window, 'Policy', 'stopped; press Resume')
     assert is_stop(deployed.commands.messages[-1])
     deployed.expect_no_goal_is_taken()
     person.window.press('Resume')
