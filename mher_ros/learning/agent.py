@@ -88,9 +88,9 @@ class Agent(Learner):
             self.networks.move_targets(1.0 - settings.target_keep)
 
     @property
-    def virtual_goals(self) -> NDArray[np.float32] | None:
-        """Goals (k, m) that the model, hindsight or chance gave rows of the last batch."""
-        return self._batches.made_goals
+    def virtual_offsets(self) -> NDArray[np.float32] | None:
+        """From goals of the last batch to those of model, hindsight or chance (k, m)."""
+        return self._batches.made_offsets
 
     @torch.no_grad()
     def _best_action(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 from mher_ros.interface import TaskInterface
 from mher_ros.learning import streams
@@ -21,6 +22,14 @@ import torch
 __all__ = ['Batches', 'CuratedBatches', 'ImaginedBatches', 'RareEpisodeBatches']
 
 
+class _Relabelled(NamedTuple):
+    """Goals (B, m) of a batch, those before, and the mask (B,) of rows that got a new one."""
+
+    goals: NDArray[np.float32]
+    own_goals: NDArray[np.float32]
+    mask: NDArray[np.bool_]
+
+
 @dataclasses.dataclass(kw_only=True)
 class Batches:
     """Uniform transitions, a share of them with goals of ``source``."""
@@ -31,17 +40,15 @@ class Batches:
     source: GoalSource | None
     probability: float
     size: int
-    _given: tuple[NDArray[np.float32], NDArray[np.bool_]] | None = dataclasses.field(
-        default=None, init=False
-    )
+    _last: _Relabelled | None = dataclasses.field(default=None, init=False)
 
     @property
-    def made_goals(self) -> NDArray[np.float32] | None:
-        """Goals (k, m) that rows of the last batch got in place of their own; None if none did."""
-        if self._given is None:
+    def made_offsets(self) -> NDArray[np.float32] | None:
+        """From the goals of rows of the last batch to new ones (k, m); None if none got one."""
+        last = self._last
+        if last is None or not last.mask.any():
             return None
-        goals, mask = self._given
-        return goals[mask] if mask.any() else None
+        return last.goals[last.mask] - last.own_goals[last.mask]
 
     def draw(self, rng: np.random.Generator) -> Transitions:
         """Return real transitions under their original goals."""
@@ -51,7 +58,8 @@ class Batches:
         self, transitions: Transitions, updates: int, rng: np.random.Generator
     ) -> Batch:
         """Return what to learn from ``transitions`` after ``updates`` updates."""
-        goals, mask = self._given = relabel(transitions, self.source, self.probability, rng)
+        goals, mask = relabel(transitions, self.source, self.probability, rng)
+        self._last = _Relabelled(goals, transitions.goals, mask)
         return self._batch(transitions, goals, mask)
 
     def original(self, transitions: Transitions) -> Batch:
@@ -106,8 +114,8 @@ class CuratedBatches(Batches):
         picked = self.curriculum.choose(goals[new], transitions.goals[new], count, updates, rng)
         rest = rng.choice(old, size=self.size - count, replace=False)
         rows = np.concatenate((new[picked], rest))
-        self._given = goals[rows], mask[rows]
-        return self._batch(transitions.rows(rows), *self._given)
+        self._last = _Relabelled(goals[rows], transitions.goals[rows], mask[rows])
+        return self._batch(transitions.rows(rows), goals[rows], mask[rows])
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -146,7 +154,8 @@ class ImaginedBatches(Batches):
         self, transitions: Transitions, updates: int, rng: np.random.Generator
     ) -> Batch:
         """Imagine what follows the transitions' states, then learn from any of the replay."""
-        goals, _ = self._given = relabel(transitions, self.source, self.probability, rng)
+        goals, mask = relabel(transitions, self.source, self.probability, rng)
+        self._last = _Relabelled(goals, transitions.goals, mask)
         start = torch.from_numpy(self.interface.with_goal(transitions.observations, goals))
         states, actions = self.imagination.run(start, torch.from_numpy(goals), self.steps, rng)
         made = [part.flatten(0, 1).numpy() for part in (states[:-1], actions, states[1:])]

@@ -3,16 +3,16 @@ Episodes kept to be looked at: how the arm moved, under which goal, and what was
 
 ``episodes.npz`` holds E episodes of T steps, arrays of numbers and text alone:
 
-    format          1
-    joint_names     (q,)
-    indices         (E,) number of each episode in the run, from 0
-    env_steps       (E,) environment steps of the run before it
-    successes       (E,)
-    goals           (E, m)
-    joints          (E, T + 1, q) positions
-    achieved_goals  (E, T + 1, m)
-    virtual_goals   (V, m) those of all episodes, one after the other
-    virtual_counts  (E,) how many of them belong to each
+    format           2
+    joint_names      (q,)
+    indices          (E,) number of each episode in the run, from 0
+    env_steps        (E,) environment steps of the run before it
+    successes        (E,)
+    goals            (E, m)
+    joints           (E, T + 1, q) positions
+    achieved_goals   (E, T + 1, m)
+    virtual_offsets  (V, m) those of all episodes, one after the other
+    virtual_counts   (E,) how many of them belong to each
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from numpy.typing import NDArray
 __all__ = ['EPISODES', 'EpisodeRecorder', 'EpisodesError', 'read_episodes', 'RecordedEpisode']
 
 EPISODES = 'episodes.npz'
-FORMAT = 1
+FORMAT = 2
 MOST = 200
 """Episodes kept of a run; of a longer one, every second, every fourth and so on."""
 MOST_VIRTUAL = 64
-"""Virtual goals kept of a batch."""
+"""Offsets kept of a batch."""
 KINDS = {
     'format': 'i',
     'joint_names': 'U',
@@ -49,7 +49,7 @@ KINDS = {
     'goals': 'f',
     'joints': 'f',
     'achieved_goals': 'f',
-    'virtual_goals': 'f',
+    'virtual_offsets': 'f',
     'virtual_counts': 'i',
 }
 """The file's arrays and their dtypes' kinds."""
@@ -87,8 +87,12 @@ class RecordedEpisode:
     """(T + 1, q) positions [rad or m], in the order of ``joint_names``."""
     achieved_goals: NDArray[np.float32]
     """(T + 1, m)"""
-    virtual_goals: NDArray[np.float32]
-    """(k, m), made for the last batch that was learnt from after it; (0, m) if there was none."""
+    virtual_offsets: NDArray[np.float32]
+    """
+    (k, m), of the last batch that was learnt from after it; (0, m) if there was none.
+
+    Each from the goal that a transition was collected under to the one that it was given.
+    """
 
 
 class EpisodeRecorder:
@@ -108,12 +112,12 @@ class EpisodeRecorder:
         env_steps: int,
         episode: Episode,
         joints: NDArray[np.float64],
-        virtual_goals: NDArray[np.float32] | None,
+        virtual_offsets: NDArray[np.float32] | None,
     ) -> None:
         """Keep the episode of a number, before which there were ``env_steps``, as the last."""
         interface = self._interface
         achieved = interface.achieved_goal(episode.observations)
-        made = np.empty((0, len(interface.goal))) if virtual_goals is None else virtual_goals
+        made = np.empty((0, len(interface.goal))) if virtual_offsets is None else virtual_offsets
         last = RecordedEpisode(
             index,
             env_steps,
@@ -161,8 +165,8 @@ class EpisodeRecorder:
             goals=np.stack([episode.goal for episode in kept]),
             joints=np.stack([episode.joints for episode in kept]),
             achieved_goals=np.stack([episode.achieved_goals for episode in kept]),
-            virtual_goals=np.concatenate([episode.virtual_goals for episode in kept]),
-            virtual_counts=np.array([len(episode.virtual_goals) for episode in kept], np.int64),
+            virtual_offsets=np.concatenate([episode.virtual_offsets for episode in kept]),
+            virtual_counts=np.array([len(episode.virtual_offsets) for episode in kept], np.int64),
         )
         write_atomically(path, content.getvalue())
 
@@ -174,6 +178,7 @@ def read_episodes(path: Path) -> list[RecordedEpisode]:
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError('it holds one array, not several')
         with file:
+            _check_format(np.asarray(file['format']))
             arrays = {name: np.asarray(file[name]) for name in KINDS}
         _check(arrays)
     except FileNotFoundError:
@@ -182,7 +187,7 @@ def read_episodes(path: Path) -> list[RecordedEpisode]:
         raise EpisodesError(f'{path} is no file of episodes that can be used: {error}') from error
     names = tuple(arrays['joint_names'].tolist())
     ends = np.cumsum(arrays['virtual_counts'])
-    made = np.split(arrays['virtual_goals'], ends[:-1])
+    made = np.split(arrays['virtual_offsets'], ends[:-1])
     return [
         RecordedEpisode(
             int(arrays['indices'][row]),
@@ -206,13 +211,17 @@ def _apart(episodes: int) -> int:
     return apart
 
 
+def _check_format(found: NDArray[Any]) -> None:
+    """Raise ValueError unless the other arrays are those that are expected."""
+    if found.shape != () or found.dtype.kind != KINDS['format'] or found != FORMAT:
+        raise ValueError(f'its format should be {FORMAT}, it is {found}')
+
+
 def _check(arrays: dict[str, NDArray[Any]]) -> None:
     """Raise ValueError unless the arrays are of one record."""
     for name, kind in KINDS.items():
         if arrays[name].dtype.kind != kind:
             raise ValueError(f'{name} should be of kind {kind!r}, it is {arrays[name].dtype}')
-    if arrays['format'].shape != () or arrays['format'] != FORMAT:
-        raise ValueError(f'its format should be {FORMAT}, it is {arrays["format"]}')
     if arrays['joints'].ndim != 3 or arrays['achieved_goals'].ndim != 3:
         raise ValueError('joints and achieved_goals should have three axes')
     (count, instants, joints), goal = arrays['joints'].shape, arrays['achieved_goals'].shape[2]
@@ -226,7 +235,7 @@ def _check(arrays: dict[str, NDArray[Any]]) -> None:
         'successes': (count,),
         'goals': (count, goal),
         'achieved_goals': (count, instants, goal),
-        'virtual_goals': (int(counts.sum()), goal),
+        'virtual_offsets': (int(counts.sum()), goal),
     }
     for name, shape in shapes.items():
         if arrays[name].shape != shape:

@@ -67,11 +67,11 @@ class Learner(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def virtual_goals(self) -> NDArray[np.float32] | None:
+    def virtual_offsets(self) -> NDArray[np.float32] | None:
         """
-        Goals (k, m) that the last batch was relabelled with, in no order; None if it was not.
+        Where the last batch's new goals lie (k, m), each seen from the goal in whose place it is.
 
-        Any thread may ask, at any time.
+        In no order; None if it was not relabelled. Any thread may ask, at any time.
         """
 
     @property

@@ -45,7 +45,7 @@ class PlanGanAgent(Learner):
         self.gans = Gans(self.space, plan, weights)
         self._plan = plan
         self._planner = Planner(self.space, self.gans.slow_generators, self.dynamics, plan)
-        self._goals: torch.Tensor | None = None
+        self._offsets: NDArray[np.float32] | None = None
 
     @property
     def policy(self) -> None:
@@ -96,10 +96,9 @@ class PlanGanAgent(Learner):
         self.updates += 1
 
     @property
-    def virtual_goals(self) -> NDArray[np.float32] | None:
-        """Goals (k, m) of the sequences that the GANs last learnt from, all in hindsight."""
-        goals = self._goals
-        return None if goals is None else goals.reshape(-1, goals.shape[-1]).numpy()
+    def virtual_offsets(self) -> NDArray[np.float32] | None:
+        """From the goals of sequences that the GANs last learnt from to those in hindsight."""
+        return self._offsets
 
     def _modules(self) -> dict[str, nn.Module]:
         return {'dynamics': self.dynamics, 'gans': self.gans}
@@ -129,8 +128,8 @@ class PlanGanAgent(Learner):
     def _fit_gans(self) -> None:
         plan, rng = self._plan, self._rng
         shape = (plan.gans, plan.sequence, plan.batch)
-        real = sample_steps(self.replay, self.interface, shape, rng)
-        self._goals = real.goals
+        real, own_goals = sample_steps(self.replay, self.interface, shape, rng)
+        self._offsets = (real.goals.numpy() - own_goals).reshape(-1, own_goals.shape[-1])
         latent = torch.from_numpy(rng.standard_normal((*shape, plan.latent), dtype=np.float32))
         for name, loss in self.gans.fit(real, latent, self.dynamics).items():
             self._note_loss(name, loss)
@@ -141,9 +140,11 @@ def sample_steps(
     interface: TaskInterface,
     shape: tuple[int, int, int],
     rng: np.random.Generator,
-) -> Steps:
+) -> tuple[Steps, NDArray[np.float32]]:
     """
     Draw, for E GANs, T steps of B sequences, relabelled with goals of the same episode.
+
+    Their own goals are (E, 1, B, m).
 
     The goal is what a uniformly drawn later step of the episode achieves; a step that has come
     past it takes what it achieves itself instead. An episode of fewer than T steps repeats its
@@ -157,9 +158,10 @@ def sample_steps(
     ahead = 1 + (rng.random(slots.shape) * (lengths - first)).astype(np.int64)
     at = np.minimum(first + np.arange(steps)[:, None], lengths - 1)
     goals = interface.achieved_goal(held['observations'][slots, np.maximum(first + ahead, at + 1)])
-    return Steps(
+    drawn = Steps(
         torch.from_numpy(interface.with_goal(held['observations'][slots, at], goals)),
         torch.from_numpy(held['actions'][slots, at]),
         torch.from_numpy(interface.with_goal(held['observations'][slots, at + 1], goals)),
         torch.from_numpy(goals),
     )
+    return drawn, held['goals'][slots].astype(np.float32)

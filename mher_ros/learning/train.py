@@ -196,13 +196,13 @@ class Trainer:
                 self._tell('model')
                 agent.warm_up_model()
                 self._update(schedule.warmup_updates)
-            self._recorder.add(number, before, episode, joints, agent.virtual_goals)
+            self._recorder.add(number, before, episode, joints, agent.virtual_offsets)
             return
         interface = self._env.interface
         achieved = interface.achieved_goal(episode.observations[-1])
         self._training_successes.append(bool(interface.reward(achieved, episode.goal) == 0.0))
         self._update(schedule.updates_per_episode)
-        self._recorder.add(number, before, episode, joints, agent.virtual_goals)
+        self._recorder.add(number, before, episode, joints, agent.virtual_offsets)
 
     def _update(self, count: int) -> None:
         for index in range(count):

@@ -1,4 +1,4 @@
-"""What policy_node shows in RViz."""
+"""What policy_node shows, in RViz and on the page."""
 
 from __future__ import annotations
 

@@ -64,13 +64,14 @@ def training_markers(
     goal: ArrayLike,
     trail: Sequence[ArrayLike],
     stamp: Any = None,
-    virtual_goals: NDArray[np.float32] | None = None,
+    virtual_offsets: NDArray[np.float32] | None = None,
 ) -> MarkerArray:
     """
     Show a goal (m,), the box that goals are drawn from, and a trail of tool positions.
 
-    The goal's ball has the size of success. Goals of two entries lie at height zero. Of the
-    virtual goals (k, m), the first 256 are shown as points.
+    The goal's ball has the size of success. Goals of two entries lie at height zero. Virtual
+    goals, by their offsets (k, m) from the goals that they replace, are shown around this one as
+    points, the first 256.
     """
     low, high = np.array(interface.goal_low), np.array(interface.goal_high)
     width = LINE_WIDTH * float(np.max(high - low))
@@ -80,7 +81,7 @@ def training_markers(
         _ball(interface.frame, 1, centre, interface.success_threshold / 5, palette.GOAL_CENTRE),
         _lines(interface.frame, 'workspace', Marker.LINE_LIST, width / 2, palette.WORKSPACE),
         _trail(interface.frame, width, trail),
-        _cloud(interface.frame, interface.success_threshold / 3, virtual_goals),
+        _cloud(interface.frame, interface.success_threshold / 3, goal, virtual_offsets),
     ]
     markers[2].points = _points(_edges(low, high))
     if stamp is not None:
@@ -159,13 +160,15 @@ def _trail(frame: str, width: float, positions: Sequence[ArrayLike]) -> Marker:
     return marker
 
 
-def _cloud(frame: str, size: float, positions: NDArray[np.float32] | None) -> Marker:
+def _cloud(
+    frame: str, size: float, centre: ArrayLike, offsets: NDArray[np.float32] | None
+) -> Marker:
     marker = _marker(frame, 'virtual_goals', 0, Marker.POINTS, palette.VIRTUAL)
     marker.scale.x = marker.scale.y = size
-    if positions is None or len(positions) == 0:
+    if offsets is None or len(offsets) == 0:
         marker.action = Marker.DELETE
     else:
-        marker.points = _points(positions[:MOST_VIRTUAL])
+        marker.points = _points(np.asarray(centre) + offsets[:MOST_VIRTUAL])
     return marker
 
 

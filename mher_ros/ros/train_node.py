@@ -129,7 +129,7 @@ class TrainNode(Node):
             logger.info(exported_text(self.folder, self.config))
 
     def _show_goals_of(self, trainer: Trainer) -> None:
-        self._view.virtual_goals = lambda: trainer.agent.virtual_goals
+        self._view.virtual_offsets = lambda: trainer.agent.virtual_offsets
 
     def _take_save(self) -> bool:
         if not self._save.is_set():

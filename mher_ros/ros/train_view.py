@@ -1,4 +1,4 @@
-"""What train_node shows in RViz."""
+"""What train_node shows, in RViz and on the page."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class TrainView:
     """
     The goal, the workspace, the way of the tool in the current episode, and virtual goals.
 
-    ``virtual_goals`` is asked, while somebody looks, for those of the last batch (k, m).
+    ``virtual_offsets`` is asked, while somebody looks, for those of the last batch (k, m).
     """
 
     def __init__(self, node: Node, interface: TaskInterface) -> None:
         self._node, self._interface = node, interface
         self._lock = threading.Lock()
         self._goal: NDArray[np.float64] | None = None
-        self.virtual_goals: Callable[[], NDArray[np.float32] | None] = lambda: None
+        self.virtual_offsets: Callable[[], NDArray[np.float32] | None] = lambda: None
         self._trail: deque[NDArray[np.float64]] = deque(maxlen=TRAIL)
         self._publisher = node.create_publisher(MarkerArray, '~/markers', 1)
         node.create_timer(1.0 / RATE, self._show)
@@ -52,7 +52,7 @@ class TrainView:
         with self._lock:
             goal, trail = self._goal, list(self._trail)
         if goal is not None:
-            made = self.virtual_goals()
+            made = self.virtual_offsets()
             self._publisher.publish(
-                training_markers(self._interface, goal, trail, virtual_goals=made)
+                training_markers(self._interface, goal, trail, virtual_offsets=made)
             )

@@ -132,7 +132,8 @@ def episode_drawings(
     """
     Return what is drawn besides the arm after ``step`` steps, by name.
 
-    The goal is a ball with the size of success, green while the tool is there.
+    The goal is a ball with the size of success, green while the tool is there. Virtual goals lie
+    around it as they lay around the goals that they replaced.
     """
     side = _longest_side(interface)
     # Of a flat task what is small lies on the floor, not half in it.
@@ -152,7 +153,10 @@ def episode_drawings(
             LINE_WIDTH * side,
         ),
         'virtual_goals': Drawing(
-            'cloud', _points(episode.virtual_goals, height), palette.VIRTUAL, POINT_SIZE * side
+            'cloud',
+            _points(episode.goal + episode.virtual_offsets, height),
+            palette.VIRTUAL,
+            POINT_SIZE * side,
         ),
     }
 
@@ -172,7 +176,7 @@ def episode_text(interface: TaskInterface, episode: RecordedEpisode) -> str:
     error = float(interface.distance(episode.achieved_goals[-1], episode.goal))
     shown = f'{1000.0 * error:.1f} mm' if interface.goal[0].unit == 'm' else f'{error:.3f}'
     end = 'ends at its goal' if episode.success else 'misses its goal'
-    made = len(episode.virtual_goals)
+    made = len(episode.virtual_offsets)
     return (
         f'**Episode {episode.index + 1}**, after {episode.env_steps} steps, **{end}**\n\n'
         f'final error {shown}' + (f', {made} virtual goals' if made else '')

@@ -36,23 +36,39 @@ UNRELABELLED = ('ddpg', 'mve3', 'mve5', 'mve7', 'mbpo3', 'mbpo5', 'mbpo7')
 
 
 @pytest.mark.parametrize('algorithm', ALGORITHMS)
-def test_a_learner_tells_the_goals_that_its_last_batch_was_relabelled_with(tiny, algorithm):
+def test_a_learner_tells_where_the_new_goals_of_its_last_batch_lie(tiny, algorithm):
     config = tiny(algorithm)
     task = make('point2d_large', config.task)
     agent = make_learner(task.interface, config)
-    assert agent.virtual_goals is None
+    assert agent.virtual_offsets is None
     for seed in range(3):
         agent.store(random_episode(task, agent, seed))
     agent.update()
-    desired = agent.replay.state()['goals']
-    made = agent.virtual_goals
+    made = agent.virtual_offsets
     if algorithm in UNRELABELLED:
         assert made is None
         return
     assert made.shape[0] > 10 and made.shape[1:] == (2,)
-    assert not (made[:, None] == desired).all(-1).any()
+    assert not (made == 0.0).all(-1).any()
     agent.update()
-    assert not np.array_equal(agent.virtual_goals[: len(made)], made)
+    assert not np.array_equal(agent.virtual_offsets[: len(made)], made)
+
+
+@pytest.mark.parametrize('algorithm', ['her', 'cher', 'plangan'])
+def test_offsets_lead_from_the_goal_of_an_episode_to_what_it_achieved(tiny, algorithm):
+    config = tiny(algorithm)
+    task = make('point2d_large', config.task)
+    agent = make_learner(task.interface, config)
+    achieved = []
+    for seed in range(3):
+        episode = random_episode(task, agent, seed)
+        agent.store(episode)
+        seen = task.interface.achieved_goal(episode.observations)
+        achieved.append((seen - episode.goal).astype(np.float32))
+    agent.update()
+    possible = np.concatenate(achieved)
+    for offset in agent.virtual_offsets:
+        assert np.isclose(possible, offset, atol=1e-5).all(-1).any()
 
 
 def weights(agent):

@@ -11,6 +11,7 @@ from mher_ros.learning.episodes import (
 )
 from mher_ros.learning.progress import Progress
 from mher_ros.learning.replay import Episode
+from mher_ros.learning.run import plan_run, start_training
 from mher_ros.tasks import make
 import numpy as np
 import pytest
@@ -61,8 +62,8 @@ def test_what_is_kept_is_what_was_done(interface, tmp_path):
     np.testing.assert_array_equal(second.achieved_goals, [[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
     np.testing.assert_array_equal(second.goal, [3.0, 0.0])
     assert second.success and first.success
-    assert first.virtual_goals.shape == (0, 2)
-    np.testing.assert_array_equal(second.virtual_goals, np.full((64, 2), 0.5))
+    assert first.virtual_offsets.shape == (0, 2)
+    np.testing.assert_array_equal(second.virtual_offsets, np.full((64, 2), 0.5))
 
 
 def test_a_long_run_is_thinned_out_evenly_and_keeps_its_ends(interface, tmp_path):
@@ -118,7 +119,20 @@ def test_the_episodes_of_a_run_show_how_the_arm_moved(whole):
         reached = task.compute_reward(episode.achieved_goals[-1], episode.goal, {}) == 0.0
         assert episode.success == reached
         learnt = episode.index >= config.schedule.warmup_episodes
-        assert (len(episode.virtual_goals) > 0) == learnt
+        assert (len(episode.virtual_offsets) > 0) == learnt
+
+
+def test_virtual_goals_close_in_on_the_goals_that_they_replace(tmp_path):
+    # Theorem 2 of the paper, as the page shows it; half of them are real future goals here.
+    changes = {'schedule.until': 0.0, 'schedule.steps': 300, 'schedule.evaluation_goals': 1}
+    config, folder = plan_run('fetch_reach', seed=1, changes=changes, folder=tmp_path / 'run')
+    start_training(folder, config, export=False)
+    medians = [
+        np.median(np.linalg.norm(episode.virtual_offsets, axis=1))
+        for episode in read_episodes(folder / EPISODES)
+        if len(episode.virtual_offsets)
+    ]
+    assert np.mean(medians[-2:]) < 0.5 * medians[0]
 
 
 @pytest.mark.parametrize('cycles', [1, 5])
@@ -158,12 +172,12 @@ def test_episodes_of_other_joints_are_refused(interface, tmp_path):
 @pytest.mark.parametrize(
     ('name', 'value', 'said'),
     [
-        ('format', np.array(2), 'format should be 1'),
+        ('format', np.array(1), 'format should be 2, it is 1'),
         ('joint_names', np.array(['one']), r'joint_names should have shape \(2,\)'),
         ('joints', np.zeros((2, 3)), 'three axes'),
         ('joints', np.full((2, 3, 2), np.nan), 'not finite'),
         ('virtual_counts', np.array([-1, 1]), 'virtual_counts'),
-        ('virtual_counts', np.array([1, 1]), 'virtual_goals should have shape'),
+        ('virtual_counts', np.array([1, 1]), 'virtual_offsets should have shape'),
         ('indices', np.array([1, 1]), 'rise'),
         ('goals', np.array([[None, None], [None, None]]), 'allow_pickle'),
     ],

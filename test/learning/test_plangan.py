@@ -234,12 +234,13 @@ def test_plans_are_made_with_the_slow_mean_of_the_generators(tiny):
 
 
 def test_sequences_follow_an_episode_and_their_goals_lie_ahead_in_it(interface, counted_replay):
-    steps = sample_steps(counted_replay, interface, (2, 3, 300), np.random.default_rng(0))
+    steps, own = sample_steps(counted_replay, interface, (2, 3, 300), np.random.default_rng(0))
     x, following = steps.observations[..., 0], steps.next_observations[..., 0]
     goal = steps.goals[..., 0]
     episode = torch.div(x, 100, rounding_mode='floor')
     # Two GANs, three steps, 300 sequences; the third episode has but two steps.
     assert x.shape == (2, 3, 300)
+    assert np.array_equal(own[..., 0], 1000.0 + episode[:, :1])
     assert torch.equal(following, x + 1)
     assert torch.equal(steps.actions[..., 0], x)
     whole = episode[:, 0] < 2
@@ -257,7 +258,7 @@ def test_sequences_follow_an_episode_and_their_goals_lie_ahead_in_it(interface, 
 def test_the_goal_inside_an_observation_is_rewritten(tiny):
     agent = trained(tiny(task='reacher'), small(), 'reacher')
     shape = (2, 2, 16)
-    steps = sample_steps(agent.replay, agent.interface, shape, np.random.default_rng(0))
+    steps, _ = sample_steps(agent.replay, agent.interface, shape, np.random.default_rng(0))
     imagined = agent.gans.imagine(steps.observations[:, 0], steps.goals, torch.zeros(*shape, 3))
     for each in (steps, imagined):
         assert torch.equal(each.observations[..., 4:6], each.goals)

@@ -41,7 +41,7 @@ def test_updates_on_the_warm_up_come_before_the_first_episode_of_the_policy(tiny
     table = rows(tmp_path / 'run')
     assert [row['updates'] for row in table] == ['20', '28', '36']
     *_, last_random, _ = [e for e in read_episodes(tmp_path / 'run' / EPISODES) if e.index < 3]
-    assert last_random.index == 1 and len(last_random.virtual_goals)
+    assert last_random.index == 1 and len(last_random.virtual_offsets)
 
 
 def test_tensorboard_has_the_same_figures(whole):

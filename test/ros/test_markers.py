@@ -217,22 +217,22 @@ def test_training_shows_the_goal_its_box_and_the_tools_way(task):
 
 
 @pytest.mark.parametrize('task', TASKS)
-def test_training_shows_virtual_goals_as_points_if_there_are_any(task):
+def test_training_shows_virtual_goals_around_the_goal_if_there_are_any(task):
     env = make(task)
     env.reset(seed=0)
     size, threshold = env.goal.size, env.interface.success_threshold
     made = np.random.default_rng(0).random((300, size), np.float32)
-    for goals in (None, made[:0], made[:3], made):
-        array = training_markers(env.interface, env.goal, [], virtual_goals=goals)
+    for offsets in (None, made[:0], made[:3], made):
+        array = training_markers(env.interface, env.goal, [], virtual_offsets=offsets)
         assert_rviz_takes(array, env.interface.frame)
         (cloud,) = [marker for marker in array.markers if marker.ns == 'virtual_goals']
-        if goals is None or not len(goals):
+        if offsets is None or not len(offsets):
             assert cloud.action == Marker.DELETE
             continue
         assert (cloud.type, cloud.action) == (Marker.POINTS, Marker.ADD)
         assert cloud.scale.x == cloud.scale.y == pytest.approx(threshold / 3)
         points = np.array([vector(point) for point in cloud.points])
-        np.testing.assert_array_equal(points[:, :size], goals[:256])
+        np.testing.assert_array_equal(points[:, :size], env.goal + offsets[:256])
         np.testing.assert_array_equal(points[:, size:], 0.0)
 
 

@@ -118,13 +118,15 @@ def test_the_trail_leads_to_where_the_tool_is(record):
         np.testing.assert_array_equal(trail.points[:, : achieved.shape[1]], achieved)
 
 
-def test_virtual_goals_are_a_cloud(record):
-    cloud = episode_drawings(record.interface, record.episodes[1], 0)['virtual_goals']
+def test_virtual_goals_are_a_cloud_around_the_goal(record):
+    episode = record.episodes[1]
+    cloud = episode_drawings(record.interface, episode, 0)['virtual_goals']
     assert cloud.kind == 'cloud'
-    assert cloud.points.shape == (3, 3)
-    without = dataclasses.replace(
-        record.episodes[1], virtual_goals=record.episodes[1].virtual_goals[:0]
+    size = episode.goal.size
+    np.testing.assert_array_equal(
+        cloud.points[:, :size], episode.goal + np.full((3, size), 0.25, np.float32)
     )
+    without = dataclasses.replace(episode, virtual_offsets=episode.virtual_offsets[:0])
     none = episode_drawings(record.interface, without, 0)['virtual_goals']
     assert none.points.shape == (0, 3)
 

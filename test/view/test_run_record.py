@@ -28,7 +28,7 @@ def test_a_real_run_is_read_whole(tmp_path):
         float(rows[-1][name]) for name in ('env_steps', 'success_rate', 'final_error')
     ]
     assert [episode.index for episode in record.episodes] == list(range(8))
-    assert len(record.episodes[-1].virtual_goals) > 0
+    assert len(record.episodes[-1].virtual_offsets) > 0
     assert record.trouble == ''
 
 
