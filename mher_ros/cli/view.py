@@ -14,6 +14,7 @@ import time
 from types import FrameType
 
 from mher_ros.cli.argument_types import port
+from mher_ros.view.address import HOST, PORT
 
 SUMMARY = 'show a run in a browser: its curves, and its episodes to play'
 TICK = 1.0 / 30.0
@@ -25,12 +26,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('run', metavar='RUN', help='folder of a run, finished or under way')
     parser.add_argument(
         '--host',
-        default='127.0.0.1',
-        help='where to serve the page (default 127.0.0.1: this machine alone); any other takes a '
+        default=HOST,
+        help=f'where to serve the page (default {HOST}: this machine alone); any other takes a '
         'token, too',
     )
     parser.add_argument(
-        '--port', type=port, default=8080, help='default 8080; the next free one if it is taken'
+        '--port',
+        type=port,
+        default=PORT,
+        help=f'default {PORT}; the next free one if it is taken',
     )
     parser.add_argument('--token', default='', help='word that a browser must know')
     parser.add_argument('--no-open', action='store_true', help='only print the address')

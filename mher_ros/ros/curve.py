@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mher_ros.learning.curve import curve_of
 from mher_ros.learning.progress import Row
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 __all__ = ['curve_message']
 
-COLUMNS = ('env_steps', 'success_rate', 'final_error')
 LABELS = ('evaluation', 'environment steps, success rate, final error')
 
 
 def curve_message(rows: Sequence[Row]) -> Float64MultiArray:
     """Return an array (evaluations, 3): environment steps, success rate, final error."""
-    data = [float(row[column] or 0.0) for row in rows for column in COLUMNS]
-    message = Float64MultiArray(data=data)
+    curve = curve_of(rows)
+    evaluations, columns = curve.shape
+    message = Float64MultiArray(data=curve.ravel().tolist())
     message.layout.dim = [
-        MultiArrayDimension(label=LABELS[0], size=len(rows), stride=len(data)),
-        MultiArrayDimension(label=LABELS[1], size=len(COLUMNS), stride=len(COLUMNS)),
+        MultiArrayDimension(label=LABELS[0], size=evaluations, stride=curve.size),
+        MultiArrayDimension(label=LABELS[1], size=columns, stride=columns),
     ]
     return message

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-import itertools
 from typing import Any
 
 from geometry_msgs.msg import Point
 from mher_ros.interface import TaskInterface
 from mher_ros.simulation.shapes import Shape, Shapes
 from mher_ros.view import palette
+from mher_ros.view.edges import box_edges
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,7 +83,7 @@ def training_markers(
         _trail(interface.frame, width, trail),
         _cloud(interface.frame, interface.success_threshold / 3, goal, virtual_offsets),
     ]
-    markers[2].points = _points(_edges(low, high))
+    markers[2].points = _points(box_edges(low, high))
     if stamp is not None:
         for marker in markers:
             marker.header.stamp = stamp
@@ -125,8 +125,8 @@ def deployment_markers(
         _arrow(frame, 'motion', width, tool, velocity),
         _trail(frame, width / 2, trail),
     ]
-    markers[1].points = _points(_edges(*(np.asarray(corner, np.float64) for corner in workspace)))
-    markers[2].points = _points(_edges(low, high))
+    markers[1].points = _points(box_edges(*workspace))
+    markers[2].points = _points(box_edges(low, high))
     return MarkerArray(markers=markers)
 
 
@@ -189,17 +189,6 @@ def _marker(frame: str, namespace: str, index: int, kind: int, rgba: Sequence[fl
     marker.header.frame_id = frame
     marker.color.r, marker.color.g, marker.color.b, marker.color.a = rgba
     return marker
-
-
-def _edges(low: NDArray[np.float64], high: NDArray[np.float64]) -> Iterable[NDArray[np.float64]]:
-    """Yield the ends of each edge of a box, one pair after the other."""
-    for axis in range(low.size):
-        others = [(low[k], high[k]) if k != axis else (0.0,) for k in range(low.size)]
-        for corner in itertools.product(*others):
-            for end in (low, high):
-                point = np.array(corner)
-                point[axis] = end[axis]
-                yield point
 
 
 def _points(positions: Iterable[ArrayLike]) -> list[Point]:

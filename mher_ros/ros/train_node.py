@@ -201,7 +201,7 @@ class RosProgress(Progress):
         self._rows = list(rows)
         self._curve.publish(curve_message(self._rows))
         if rows:
-            self.success_rate = float(rows[-1]['success_rate'] or 0.0)
+            self.success_rate = rows[-1]['success_rate']
             self._logger.info(f'going on after {rows[-1]["env_steps"]} steps')
 
     def activity(self, text: str, env_steps: int, updates: int) -> None:
@@ -218,9 +218,13 @@ class RosProgress(Progress):
 
     def row(self, row: Row) -> None:
         """Publish the figures of one evaluation."""
-        self.success_rate = float(row['success_rate'] or 0.0)
-        self._success.publish(Float64(data=self.success_rate))
-        self._error.publish(Float64(data=float(row['final_error'] or 0.0)))
+        self.success_rate = row['success_rate']
+        for publisher, figure in (
+            (self._success, self.success_rate),
+            (self._error, row['final_error']),
+        ):
+            if figure is not None:  # 0 would be a perfect error
+                publisher.publish(Float64(data=float(figure)))
         self._rows.append(row)
         self._curve.publish(curve_message(self._rows))
         self._logger.info(row_text(row, self._unit))

@@ -25,9 +25,10 @@ from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
 from mher_ros.ros.watched_nodes import GONE, TRAIN, WatchedNodes
+from mher_ros.view.address import HOST, PORT
 from mher_ros.view.arm_scene import ArmSceneError
 from mher_ros.view.live_page import Line, LivePage
-from mher_ros.view.server import PageServer, PORT, warning_of
+from mher_ros.view.server import PageServer, warning_of
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -49,7 +50,7 @@ class ViewOptions:
     """Parameters of view_node."""
 
     host: str = option(
-        '127.0.0.1',
+        HOST,
         'address to listen at; one that others can reach lets them move the arm, so it needs a '
         'token',
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 import viser
 
-__all__ = ['box_edges', 'Drawing', 'Drawings']
+__all__ = ['Drawing', 'Drawings']
 
 KINDS = ('ball', 'lines', 'strip', 'arrow', 'cloud')
 
@@ -73,25 +73,12 @@ class Drawings:
             self.show(name, None)
 
 
-def box_edges(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the ends (24, 3) of the edges of a box, one pair after the other."""
-    corners = np.array([low, high], np.float64)
-    ends = []
-    for axis in range(3):
-        for others in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            for end in (0, 1):
-                picks = [*others[:axis], end, *others[axis:]]
-                ends.append([corners[pick, place] for place, pick in enumerate(picks)])
-    return np.array(ends)
-
-
 def _least_points(kind: str) -> int:
     return 1 if kind in ('ball', 'cloud') else 2
 
 
 def _can_follow(before: Drawing, drawing: Drawing) -> bool:
-    same = (before.kind, before.rgba, before.size) == (drawing.kind, drawing.rgba, drawing.size)
-    return same
+    return (before.kind, before.rgba, before.size) == (drawing.kind, drawing.rgba, drawing.size)
 
 
 def _move(handle: Any, drawing: Drawing) -> None:

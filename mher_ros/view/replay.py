@@ -9,7 +9,8 @@ from mher_ros.learning.episodes import RecordedEpisode
 from mher_ros.view import palette
 from mher_ros.view.arm_scene import ArmScene
 from mher_ros.view.curves import Curves
-from mher_ros.view.drawings import box_edges, Drawing, Drawings
+from mher_ros.view.drawings import Drawing, Drawings
+from mher_ros.view.edges import box_edges
 from mher_ros.view.playback import Playback
 from mher_ros.view.run_record import RunRecord
 from mher_ros.view.stage import FROM_THE_SIDE, look_at, set_stage
@@ -163,12 +164,9 @@ def episode_drawings(
 
 def workspace_drawing(interface: TaskInterface) -> Drawing:
     """Return the edges of the box that goals are drawn from."""
-    low, high = _points([interface.goal_low, interface.goal_high])
-    ends = box_edges(low, high).reshape(-1, 2, 3)
-    # That of a flat task has no height.
-    edges = ends[(ends[:, 0] != ends[:, 1]).any(axis=1)]
+    edges = _points(box_edges(interface.goal_low, interface.goal_high))
     width = LINE_WIDTH / 2.0 * _longest_side(interface)
-    return Drawing('lines', edges.reshape(-1, 3), palette.WORKSPACE, width)
+    return Drawing('lines', edges, palette.WORKSPACE, width)
 
 
 def episode_text(interface: TaskInterface, episode: RecordedEpisode) -> str:

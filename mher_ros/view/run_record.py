@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
+from mher_ros.learning.curve import COLUMNS, curve_of
 from mher_ros.learning.episodes import EPISODES, read_episodes, RecordedEpisode
 from mher_ros.learning.run_folder import load_config, PROGRESS
 from mher_ros.simulation.task_plant import TaskPlant
@@ -17,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ['read_curve', 'RecordError', 'RunRecord']
-
-COLUMNS = 'env_steps', 'success_rate', 'final_error'
 
 Content = TypeVar('Content')
 
@@ -85,11 +84,9 @@ def read_curve(path: Path) -> NDArray[np.float64]:
             missing = set(COLUMNS) - set(reader.fieldnames or ())
             if missing:
                 raise ValueError(f'there is no column {", ".join(sorted(missing))}')
-            rows = [[float(row[name] or 'nan') for name in COLUMNS] for row in reader]
+            return curve_of(reader)
     except (OSError, ValueError, csv.Error) as error:
         raise RecordError(f'{path} is no table of a run that can be used: {error}') from error
-    found = np.array(rows, np.float64).reshape(-1, len(COLUMNS))
-    return found[np.isfinite(found).all(axis=1)]
 
 
 class _Watched(Generic[Content]):

@@ -11,6 +11,7 @@ import socket
 import sys
 
 from mher_ros.errors import MherError
+from mher_ros.view.address import HOST, PORT
 from mher_ros.view.admission import check_host, is_loopback
 from mher_ros.view.gate import Gate
 import rich
@@ -18,9 +19,7 @@ import viser
 from viser._messages import GuiUpdateMessage
 from viser.infra import ClientId
 
-__all__ = ['PORT', 'PageServer', 'warning_of']
-
-PORT = 8080
+__all__ = ['PageServer', 'warning_of']
 
 
 class PageServer:
@@ -33,7 +32,7 @@ class PageServer:
     """
 
     def __init__(
-        self, host: str = '127.0.0.1', port: int = PORT, token: str = '', label: str = 'mher'
+        self, host: str = HOST, port: int = PORT, token: str = '', label: str = 'mher'
     ) -> None:
         check_host(host, token)
         with _quiet():

@@ -1,6 +1,7 @@
 """Simple things on the page: what is sent to browsers, and what is not sent again."""
 
-from mher_ros.view.drawings import box_edges, Drawing, Drawings
+from mher_ros.view.drawings import Drawing, Drawings
+from mher_ros.view.edges import box_edges
 from mher_ros.view.server import PageServer
 import numpy as np
 import pytest
@@ -97,3 +98,9 @@ def test_a_box_has_twelve_edges_of_its_own_lengths():
     lengths = np.linalg.norm(edges[:, 1] - edges[:, 0], axis=1)
     assert sorted(lengths) == [1.0] * 4 + [2.0] * 4 + [3.0] * 4
     assert len({tuple(map(tuple, edge)) for edge in edges}) == 12
+
+
+def test_a_rectangle_has_four_edges():
+    edges = box_edges((0.0, 1.0), (2.0, 4.0)).reshape(-1, 2, 2)
+    assert sorted(np.linalg.norm(edges[:, 1] - edges[:, 0], axis=1)) == [2.0, 2.0, 3.0, 3.0]
+    assert {tuple(corner) for edge in edges for corner in edge} == {(0, 1), (2, 1), (0, 4), (2, 4)}

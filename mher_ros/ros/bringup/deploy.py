@@ -9,6 +9,7 @@ from mher_ros.options import option, OptionError, read_changes
 from mher_ros.ros.bringup.browser import SAID_OF_VIEW, SAID_OF_VIEW_PORT, view_node
 from mher_ros.ros.bringup.system import NodeSpec, Role, System
 from mher_ros.share import share_folder
+from mher_ros.view.address import PORT
 
 __all__ = ['Deploy', 'DeploySim']
 
@@ -45,7 +46,7 @@ class Deployed(System):
     set: str = option('', "other parameters of policy_node, as 'safety.leash=0.1 command_rate=50'")
     rviz: bool = option(False, 'true: show arm, goal, workspace and motion in RViz, to set goals')
     view: bool = option(False, f'{SAID_OF_VIEW}, and set goals there')
-    view_port: int = option(8080, SAID_OF_VIEW_PORT, low=0, high=65535)
+    view_port: int = option(PORT, SAID_OF_VIEW_PORT, low=0, high=65535)
 
     def _policy_node(self, **more: bool) -> NodeSpec:
         parameters: Parameters = {

@@ -12,6 +12,7 @@ from mher_ros.options import option, OptionError
 from mher_ros.ros.bringup.browser import SAID_OF_VIEW, SAID_OF_VIEW_PORT, view_node
 from mher_ros.ros.bringup.system import NodeSpec, Role, System
 from mher_ros.share import share_folder
+from mher_ros.view.address import PORT
 
 __all__ = ['TrainSim']
 
@@ -56,7 +57,7 @@ class TrainSim(System):
     )
     rviz: bool = option(False, 'true: show arm, goal, trail of the tool and workspace in RViz')
     view: bool = option(False, SAID_OF_VIEW)
-    view_port: int = option(8080, SAID_OF_VIEW_PORT, low=0, high=65535)
+    view_port: int = option(PORT, SAID_OF_VIEW_PORT, low=0, high=65535)
     headless: bool = option(True, "false: show the arm in MuJoCo's own window")
 
     def nodes(self) -> list[NodeSpec]:
