@@ -16,6 +16,9 @@ class RawBrowser:
             address.replace('http', 'ws'),
             subprotocols=[f'viser-v{viser.__version__}'],
             max_size=None,
+            # As a browser does, it takes all that it is told; one that did not would not hear
+            # either that it may close, and wait for that.
+            max_queue=None,
         )
 
     def __enter__(self):
