@@ -10,8 +10,8 @@ from geometry_msgs.msg import PoseStamped
 from mher_ros.ros.drawn_markers import extent_of
 import numpy as np
 import pytest
-from raw_browser import RawBrowser
 from std_msgs.msg import Float64MultiArray
+from viewed import Viewed
 from visualization_msgs.msg import MarkerArray
 from websockets.exceptions import ConnectionClosed
 
@@ -23,13 +23,11 @@ GRIP = np.array((0.0, 0.0, 0.12))
 """Where on the handle its upward arrow is [m]."""
 
 
-class Viewed:
+class Windows(Viewed):
     """A view_node and windows on its page."""
 
     def __init__(self, world, browser, **parameters):
-        self.node = world.node('view_node', port=0, **parameters)
-        told = self.node.wait_for(r'open http\S+ in a browser')
-        self.address = re.search(r'http\S+', told).group()
+        super().__init__(world, **parameters)
         self._browser, self._windows = browser, []
 
     def window(self):
@@ -41,10 +39,6 @@ class Viewed:
         for window in self._windows:
             window.close()
 
-    def raw(self):
-        """Return a browser that draws nothing."""
-        return RawBrowser(self.address)
-
 
 @pytest.fixture
 def view(world, browser):
@@ -52,7 +46,7 @@ def view(world, browser):
     started = []
 
     def start(**parameters):
-        started.append(Viewed(world, browser, **parameters))
+        started.append(Windows(world, browser, **parameters))
         return started[-1]
 
     yield start
@@ -240,10 +234,15 @@ def test_garbage_over_the_websocket_disturbs_nobody(hand):
             raw.start()
             raw.move(position)
             raw.end()
+    with viewed.raw() as raw:  # one that turns the handle over, without holding it
+        raw.move((1.3, 0.7, 0.6), (np.nan,) * 4)
     person = sit()
     assert not goals.messages
     person.drag(0.08)
-    goals.wait_for(patience=PATIENCE, after=0)
+    place = vector(goals.wait_for(patience=PATIENCE, after=0).pose.position)
+    np.testing.assert_allclose(place, person.middle + (0.0, 0.0, 0.08), atol=0.005)
+    wait_for_line(person.window, 'Distance', 'reached')
+    assert len(goals.messages) == 1
 
 
 def test_curves_grow_while_a_run_learns(world, view, tmp_path):
