@@ -1,10 +1,15 @@
 """The demonstration: what it may remove, and (slow) the whole story."""
 
+from concurrent.futures import ThreadPoolExecutor
+import contextlib
 import os
+import socket
 
+from browser import wait_for
 from mher_ros import demo
 from mher_ros.demo import _clear, MARK, run_demo
 from mher_ros.options import OptionError
+from page_reader import PageReader
 import pytest
 
 
@@ -42,12 +47,36 @@ def test_the_story_goes_on_without_a_page(tmp_path, capfd, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_story_ends_well_and_leaves_what_it_says(tmp_path, capfd, monkeypatch):
+def test_the_story_ends_well_on_its_page_too_and_leaves_what_it_says(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_demo(tmp_path / 'demo', seed=2, view=True) == 0
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
+    start = demo.node_process
+    monkeypatch.setattr(
+        demo, 'node_process', lambda name, values: start(name, {**values, 'port': port})
+    )
+    with ThreadPoolExecutor(1) as thread:
+        seen = thread.submit(see_the_story, port)
+        assert run_demo(tmp_path / 'demo', seed=2, view=True) == 0
+        seen.result()
     told, logged = capfd.readouterr()
     assert 'open http://127.0.0.1:' in told + logged
     for name in ('policy.onnx', 'progress.csv', 'demo.png'):
         assert f'demo/{name}' in told
         assert (tmp_path / 'demo' / name).stat().st_size > 0
     assert 'success' in told
+
+
+def see_the_story(port):
+    """Be a browser that finds on the page first the training, then the arm that is led."""
+    with wait_for(lambda: open_page(port), 60.0, 'the page') as reader:
+        reader.wait_for_line('Training', '.', 60.0)
+        assert 'Distance' not in reader.lines
+        reader.wait_for_line('Distance', 'mm', 300.0)
+
+
+def open_page(port):
+    """Return a browser, None if there is no page yet."""
+    with contextlib.suppress(OSError):
+        return PageReader(f'http://127.0.0.1:{port}/')
+    return None
