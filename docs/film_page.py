@@ -12,6 +12,7 @@ picture takes a part of a second, so the film is less smooth than the page.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 import contextlib
 import os
 from pathlib import Path
@@ -24,6 +25,7 @@ import imageio.v3 as imageio
 from mher_ros.policy.run import load
 from mher_ros.ros.deployed_arm import trained_workspace
 from mher_ros.ros.node_process import node_process
+from mher_ros.view.address import HOST
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,18 +33,24 @@ sys.path.insert(0, str(ROOT / 'test' / 'shared'))
 from browser import Browser, Page, project, still_camera, wait_for  # noqa: E402
 
 IMAGES = ROOT / 'docs' / 'images'
-ROBOT, PORT, DOMAIN = 'fetch', 18080, '99'
+ROBOT, DOMAIN = 'fetch', '99'
+SPEED = 0.04
+"""Of the arm [m/s]: slow enough to be seen following where few pictures a second are drawn."""
 RATE = 5.0
 """Pictures in a second: what a browser without a graphics card can draw."""
 PATIENCE = 120.0
 """For whatever is waited for [s]."""
 ARROW = 0.12
 """Where on the handle an arrow is grabbed [m]."""
-WAYS = ((2, 0.08), (1, -0.1), (0, -0.08))
-"""Axis and length [m] of each drag."""
+WAYS = ((1, -0.12), (2, 0.08), (1, 0.24))
+"""Axis and length [m] of each drag; along the last one's arrow, so that the trail is behind it."""
 DRAG_PICTURES = 6
-FOLLOW = 3.0
-"""Time for which the arm is watched after a drag [s]."""
+AWAY = (330.0, 600.0)
+"""Where the mouse is in nobody's way."""
+REST = 1.5
+"""Time for which the arm is watched at its goal [s]."""
+NOTE = 5.0
+"""Time within which the browser says that there is no graphics card, if it does [s]."""
 SLOWEST = 0.5
 """No picture of the film stays longer [s]."""
 POINTER = """() => {
@@ -78,11 +86,15 @@ def film_drag(browser: Browser, policy: Path) -> None:
     space = trained_workspace(load(policy).interface, ROBOT)
     goal = (space.low + space.high) / 2.0
     # The browser takes the time that others need, where it has no graphics card.
-    parameters = {'robot': ROBOT, 'policy': str(policy), 'safety.state_timeout': 1.0}
+    parameters = {
+        'robot': ROBOT,
+        'policy': str(policy),
+        'speed': SPEED,
+        'safety.state_timeout': 1.0,
+    }
     with (
         node_process('sim_node', {'robot': ROBOT}),
         node_process('policy_node', parameters),
-        node_process('view_node', {'port': PORT, 'view_rate': RATE}),
         open_page(browser) as window,
     ):
         wait_for(lambda: 'Random goal' in window.text(), PATIENCE, 'policy_node')
@@ -98,12 +110,11 @@ def film_drag(browser: Browser, policy: Path) -> None:
                 for part in np.linspace(0.0, 1.0, DRAG_PICTURES):
                     move(project(camera, grip + part * way * along), 2)
                     film.take()
+            window.move(AWAY, 2)
             goal = goal + way * along
-            end = time.monotonic() + FOLLOW
-            while time.monotonic() < end:
-                film.take()
-            wait_for(lambda: 'reached' in window.text(), PATIENCE, 'the arm to be there')
-            film.take()
+            film.take_until(lambda: not _is_reached(window), 'the arm to be on its way')
+            film.take_until(lambda: _is_reached(window), 'the arm to be there')
+            film.take_for(REST)
         film.write(IMAGES / 'page_drag.gif')
         (IMAGES / 'page_deploy.png').write_bytes(window.png())
 
@@ -120,7 +131,6 @@ def take_training(browser: Browser) -> None:
         with (
             node_process('sim_node', {'task': 'fetch_reach', 'stepping': 'lockstep'}),
             node_process('train_node', parameters),
-            node_process('view_node', {'port': PORT, 'view_rate': RATE}),
             open_page(browser) as window,
         ):
             wait_for(lambda: _epoch(window) >= 5, 5.0 * PATIENCE, 'five evaluations')
@@ -130,26 +140,39 @@ def take_training(browser: Browser) -> None:
 
 @contextlib.contextmanager
 def open_page(browser: Browser):
-    """Give the page of view_node, once it is there."""
+    """Start view_node and give its page, once the arm is on it."""
+    # Another's page, at a port that is always the same, would be filmed instead.
+    with socket.create_server((HOST, 0)) as free:
+        port = free.getsockname()[1]
 
     def is_served() -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', PORT)):
+        with contextlib.suppress(OSError), socket.create_connection((HOST, port)):
             return True
         return False
 
-    # Not by trying to open it: a window that failed would try again, and draw beside the other.
-    wait_for(is_served, PATIENCE, 'view_node')
-    with browser.open(f'http://127.0.0.1:{PORT}/') as window:
-        wait_for(lambda: 'as joint_states tells' in window.text(), PATIENCE, 'the arm')
-        time.sleep(3.0)  # for the note on graphics cards
-        window.evaluate(CLOSE_NOTES)
-        wait_for(lambda: 'WebGL' not in window.text(), PATIENCE, 'the note to go')
-        yield window
+    with node_process('view_node', {'port': port, 'view_rate': RATE}):
+        # Not by trying to open it: a window that failed would try again, and draw beside another.
+        wait_for(is_served, PATIENCE, 'view_node')
+        with browser.open(f'http://{HOST}:{port}/') as window:
+            wait_for(lambda: 'as joint_states tells' in window.text(), PATIENCE, 'the arm')
+            with contextlib.suppress(AssertionError):  # there is a graphics card
+                wait_for(lambda: 'WebGL' in window.text(), NOTE)
+            window.evaluate(CLOSE_NOTES)
+            wait_for(lambda: 'WebGL' not in window.text(), PATIENCE, 'the note to go')
+            yield window
+
+
+def _is_reached(window: Page) -> bool:
+    return 'reached' in _line(window, 'Distance')
 
 
 def _epoch(window: Page) -> int:
-    told = window.evaluate("""() => document.querySelector('[data-line="Epoch"]')?.innerText""")
-    return int(told or 0)
+    return int(_line(window, 'Epoch') or 0)
+
+
+def _line(window: Page, name: str) -> str:
+    script = f"""() => document.querySelector('[data-line="{name}"]')?.innerText ?? ''"""
+    return str(window.evaluate(script))
 
 
 class Film:
@@ -163,6 +186,19 @@ class Film:
     def take(self) -> None:
         self._pictures.append(self._window.picture()[::2, ::2].astype(np.uint8))
         self._times.append(time.monotonic())
+
+    def take_until(self, condition: Callable[[], bool], what: str = '') -> None:
+        """Take pictures until it holds, one of them then."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f'waited in vain for {what}'
+            self.take()
+        self.take()
+
+    def take_for(self, seconds: float) -> None:
+        """Take pictures for a while."""
+        end = time.monotonic() + seconds
+        self.take_until(lambda: time.monotonic() > end)
 
     def write(self, path: Path) -> None:
         waits = np.clip(np.diff(self._times, append=self._times[-1] + 2.0), 0.0, SLOWEST)

@@ -9,7 +9,10 @@ from viser import uplot
 
 __all__ = ['Curves']
 
-ASPECT = 1.7
+ASPECT = 2.0
+"""Both plots are in sight beside the lines and buttons of a run."""
+PADDING = (8, 14, 0, 0)
+"""Above, right, below, left [pixels]: room for half of the outermost numbers."""
 STEPS = 'environment steps'
 
 
@@ -58,10 +61,11 @@ def _plot(
             ),
         ),
         scales={'x': uplot.Scale(time=False, auto=True), 'y': scale},
-        # Not beside the axis, where the panel is too narrow for it.
-        title=label,
-        axes=(uplot.Axis(label=STEPS), uplot.Axis()),
+        # Not beside the axes, where there is no room for it.
+        title=f'{label} over {STEPS}',
+        axes=(uplot.Axis(), uplot.Axis()),
         legend=uplot.Legend(show=False),
         aspect=ASPECT,
+        padding=PADDING,
         visible=False,
     )

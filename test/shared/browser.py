@@ -123,6 +123,11 @@ class Page:
     def click(self, position: Sequence[float]) -> None:
         self._do(lambda page: page.mouse.click(float(position[0]), float(position[1])))
 
+    def move(self, position: Sequence[float], steps: int = 10) -> None:
+        """Move the mouse there, in so many steps."""
+        x, y = (float(number) for number in position)
+        self._do(lambda page: page.mouse.move(x, y, steps=steps))
+
     def drag(self, start: Sequence[float], end: Sequence[float], steps: int = 10) -> None:
         """Press the mouse at ``start``, move it to ``end`` and let go."""
         with self.holding(start) as move:
@@ -132,11 +137,11 @@ class Page:
     def holding(self, start: Sequence[float]) -> Iterator[Callable[..., None]]:
         """Press the mouse at ``start``, give a function that moves it, and let go at the end."""
         # What is under the mouse lights up before it can be grabbed: it comes from beside it.
-        self._move((start[0] - 3, start[1] - 3), 1)
-        self._move(start, 3)
+        self.move((start[0] - 3, start[1] - 3), 1)
+        self.move(start, 3)
         self._do(lambda page: page.mouse.down())
         try:
-            yield self._move
+            yield self.move
         finally:
             if not self._page.is_closed():
                 self._do(lambda page: page.mouse.up())
@@ -144,10 +149,6 @@ class Page:
     def close(self) -> None:
         """Close the window, with no word to the page; a second call does nothing."""
         self._do(lambda page: page.close())
-
-    def _move(self, position: Sequence[float], steps: int = 10) -> None:
-        x, y = (float(number) for number in position)
-        self._do(lambda page: page.mouse.move(x, y, steps=steps))
 
     def _do(self, action: Callable[[Any], Result]) -> Result:
         return self._browser.do(lambda: action(self._page))
