@@ -82,14 +82,18 @@ def test_no_browser_opens_otherwise(view, recorded, opener, arguments, screen):
 def test_a_run_from_before_episodes_were_kept_is_shown_without(view, recorded):
     (recorded / EPISODES).unlink()
     process = view(recorded)
-    process.wait_for('there are no recorded episodes in this run: only its curves are shown')
     assert b'<html' in urlopen(address(process)).read()
+    assert process.stop() == 0  # so all that it said has come
+    said = 'there are no recorded episodes in this run: only its curves are shown'
+    assert process.errors == [f'mher: {said}']
 
 
 def test_on_the_network_it_takes_a_token_and_says_who_sees_the_run(view, recorded):
     process = view(recorded, '--host', '0.0.0.0', '--token', 'a-long-secret')
-    process.wait_for('anyone on the network who has the address with the token sees this run')
     assert address(process).endswith('/?token=a-long-secret')
+    assert process.stop() == 0  # so all that it said has come
+    said = 'anyone on the network who has the address with the token sees this run'
+    assert process.errors == [f'mher: {said}']
 
 
 def test_what_cannot_be_shown_is_refused(refused, recorded, tmp_path):

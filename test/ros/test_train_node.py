@@ -207,6 +207,7 @@ def test_it_answers_within_100_ms_while_it_learns_and_stops_when_asked(
         'schedule.evaluation_goals': '10000',
         'schedule.steps': '1000',
         'schedule.updates_per_episode': '100',
+        'schedule.warmup_updates': '200',
     }
     train = world.train_node(tmp_path / 'run', 'fetch_reach', changes)
     peer = world.peer()

@@ -12,6 +12,7 @@ TINY = {
     'schedule.updates_per_episode': '5',
     'schedule.until': '0',
     'schedule.warmup_episodes': '2',
+    'schedule.warmup_updates': '0',
     'task.episode_steps': '20',
 }
 """A run of seconds: 8 episodes of 20 steps, and after 4, 6 and 8 of them 4 goals of 20 steps."""
