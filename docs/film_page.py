@@ -124,6 +124,7 @@ def take_training(browser: Browser) -> None:
     with tempfile.TemporaryDirectory() as folder:
         parameters = {
             'task': 'fetch_reach',
+            'preset': 'precise',
             'seed': 1,
             'out': f'{folder}/run',
             'set': 'schedule.until=0 schedule.evaluation_goals=25',
