@@ -5,6 +5,8 @@ VENV := .venv
 BENCH_ARGS ?=
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
+# Those that start ROS nodes, and beside them the others.
+TWO_AT_ONCE := -n 2 --dist loadgroup
 UV ?= uv
 
 # Nothing started from here talks to, or is disturbed by, ROS on another machine.
@@ -50,8 +52,8 @@ $(PACKAGE_STAMP): $(PINS_STAMP) setup.py setup.cfg package.xml
 
 .PHONY: test
 test: $(PACKAGE_STAMP) ## run the tests, the fast ones first
-	$(VENV)/bin/python -m pytest -q test -m 'not slow' --timeout 120 $(PYTEST_ARGS)
-	$(VENV)/bin/python -m pytest -q test -m slow --timeout 600 $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(VENV)/bin/python -m pytest -q test -m 'not slow' --timeout 120 $(TWO_AT_ONCE) $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -q test -m slow --timeout 600 $(TWO_AT_ONCE) $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: nightly
 nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves an arm

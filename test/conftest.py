@@ -1,5 +1,5 @@
 """
-How hard properties are tried, where meshes are kept, and how MuJoCo draws.
+How hard properties are tried, where meshes are kept, who runs beside whom, and how MuJoCo draws.
 
 MuJoCo settles the last when it is first imported, so this comes before any test.
 """
@@ -13,6 +13,20 @@ choose_backend()
 settings.register_profile('test', max_examples=500, deadline=None)
 settings.register_profile('nightly', max_examples=10_000, deadline=None)
 settings.load_profile('test')
+
+
+def pytest_collection_modifyitems(config, items):
+    """
+    Keep tests that start ROS nodes to one process, whatever runs in the others.
+
+    Two arms at once would wait for each other's cores; one beside what computes does not mind.
+    Of the other files each stays in one process, for the sake of what its tests share.
+    """
+    if not config.pluginmanager.hasplugin('xdist'):
+        return
+    for item in items:
+        group = 'ros' if item.get_closest_marker('ros') else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(autouse=True, scope='session')
