@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from mher_ros.bench.learning import SYSTEMS
+from mher_ros.bench.learners import SYSTEMS
 from mher_ros.bench.measured import Measured
 from mher_ros.cli import bench, main
 from mher_ros.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USE

@@ -5,12 +5,12 @@ from pathlib import Path
 import sys
 
 from mher_ros.bench import learning
+from mher_ros.bench.learners import SYSTEMS
 from mher_ros.bench.learning import (
     evaluation_points,
     findings,
     Point,
     reached,
-    SYSTEMS,
     try_goals,
 )
 from mher_ros.bench.sb3 import VERSION
