@@ -30,8 +30,19 @@ def test_anything_else_is_left_alone(tmp_path):
         _clear(tmp_path / 'config.json')
 
 
-def test_the_story_goes_on_without_a_page(tmp_path, capfd, monkeypatch):
+@pytest.fixture
+def own_domain(monkeypatch):
+    """Let the story's nodes meet no others."""
     pytest.importorskip('rclpy', reason='needs ROS 2')
+    from ros_world import locked_domain
+
+    with locked_domain() as (domain, _):
+        monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+        yield
+
+
+@pytest.mark.ros
+def test_the_story_goes_on_without_a_page(tmp_path, capfd, monkeypatch, own_domain):
 
     def tell(*_):
         # Until the only child, view_node, has ended.
@@ -46,8 +57,11 @@ def test_the_story_goes_on_without_a_page(tmp_path, capfd, monkeypatch):
     assert 'robot takes one of fetch, panda, sawyer, ur5e' in error
 
 
+@pytest.mark.ros
 @pytest.mark.slow
-def test_the_story_ends_well_on_its_page_too_and_leaves_what_it_says(tmp_path, capfd, monkeypatch):
+def test_the_story_ends_well_on_its_page_too_and_leaves_what_it_says(
+    tmp_path, capfd, monkeypatch, own_domain
+):
     monkeypatch.chdir(tmp_path)
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
