@@ -23,10 +23,12 @@ def spinning(node: Node, stop: StopRequest | None = None) -> Iterator[None]:
     """
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
+    over = threading.Event()
 
     def spin() -> None:
         try:
-            executor.spin()
+            while node.context.ok() and not over.is_set():
+                executor.spin_once()
         except ExternalShutdownException:
             pass
         except Exception:
@@ -39,6 +41,9 @@ def spinning(node: Node, stop: StopRequest | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        executor.shutdown(timeout_sec=2.0)
+        # In this order: rclpy's shutdown takes away what a spin that is about to wait still needs.
+        over.set()
+        executor.create_task(lambda: None)  # wakes it
         thread.join(2.0)
+        executor.shutdown(timeout_sec=2.0)
         node.destroy_node()
