@@ -1,5 +1,7 @@
 """What holds for every task."""
 
+import dataclasses
+
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
@@ -221,6 +223,17 @@ def test_stepping_several_together_is_stepping_each(task):
     np.testing.assert_array_equal(np.stack(together, axis=1), alone[:, -30:])
     with pytest.raises(ValueError, match='shape|argument'):
         type(task).step_together(others, actions[0, :2])
+
+
+def test_steps_together_count_towards_the_end_of_an_episode(task):
+    options = dataclasses.replace(task.default_options, episode_steps=3)
+    others = [type(task)(options) for _ in range(2)]
+    actions = np.zeros((2, *task.action_space.shape), np.float32)
+    for other in others:
+        other.reset(seed=0)
+    type(task).step_together(others, actions)
+    for truncated in (False, True):
+        assert [other.step(actions[0])[3] for other in others] == [truncated] * 2
 
 
 @pytest.mark.parametrize('shape', [(), (1,), (9,), (1, 2)])
