@@ -3,6 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH_ARGS ?=
+CAMPAIGN_ARGS ?=
+SEQUENCES ?= 1000
+OUTPUTS ?= joint_position,joint_trajectory,joint_velocity,twist
+SEED ?= 1
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
 # Those that start ROS nodes, and beside them the others.
@@ -34,12 +38,13 @@ PACKAGE_STAMP := $(VENV)/.package
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: venv
 venv: $(PACKAGE_STAMP) ## create .venv from the pinned requirements, with mher_ros in it
 
-$(PINS_STAMP): requirements/create_venv.sh requirements/base.txt requirements/dev.txt requirements/ros.txt
+$(PINS_STAMP): requirements/create_venv.sh requirements/base.txt requirements/dev.txt requirements/ros.txt \
+		requirements/torch.txt
 	@PYTHON='$(PYTHON)' requirements/create_venv.sh $(VENV) $(ROS)
 	@touch $@
 
@@ -52,12 +57,17 @@ $(PACKAGE_STAMP): $(PINS_STAMP) setup.py setup.cfg package.xml
 
 .PHONY: test
 test: $(PACKAGE_STAMP) ## run the tests, the fast ones first
-	$(VENV)/bin/python -m pytest -q test -m 'not slow' --timeout 120 $(TWO_AT_ONCE) $(PYTEST_ARGS)
-	$(VENV)/bin/python -m pytest -q test -m slow --timeout 600 $(TWO_AT_ONCE) $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	@requirements/system_packages.sh $(VENV)/bin/python
+	$(VENV)/bin/python -m pytest -q -rs test -m 'not slow' --timeout 300 $(TWO_AT_ONCE) $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -q -rs test -m slow --timeout 900 $(TWO_AT_ONCE) $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: nightly
 nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves an arm
 	$(VENV)/bin/python -m pytest -q test -m nightly --hypothesis-profile nightly $(PYTEST_ARGS)
+
+.PHONY: campaign
+campaign: $(PACKAGE_STAMP) ## judge policy_node over DDS from outside (SEQUENCES=1000, OUTPUTS, SEED; 45 minutes)
+	$(VENV)/bin/python test/campaign/campaign.py --sequences $(SEQUENCES) --outputs $(OUTPUTS) --seed $(SEED) $(CAMPAIGN_ARGS)
 
 .PHONY: demo
 demo: $(PACKAGE_STAMP) ## train, export and run a small policy (VIEW=1: in a browser, too)
@@ -80,17 +90,20 @@ format: $(PACKAGE_STAMP) ## rewrite the code as lint wants it
 	$(VENV)/bin/ruff format .
 
 COMPILE := $(UV) pip compile --quiet --config-file requirements/uv.toml --custom-compile-command 'make pins' \
-	--universal --python-version 3.10 --no-annotate --no-emit-index-url --no-emit-find-links
+	--universal --python-version 3.10 --no-annotate --no-emit-index-url --no-emit-find-links \
+	--generate-hashes --no-emit-package torch
 
 .PHONY: pins
 pins: ## resolve requirements/*.in again (needs uv; UPGRADE=--upgrade for new versions)
 	$(COMPILE) $(UPGRADE) -o requirements/base.txt requirements/base.in
-	$(COMPILE) $(UPGRADE) -o requirements/ros.txt requirements/ros.in --generate-hashes -c requirements/base.txt
+	$(COMPILE) $(UPGRADE) -o requirements/ros.txt requirements/ros.in -c requirements/base.txt
 	@# numpy is base.txt's alone: beside a sourced ROS it is that of the system.
-	$(COMPILE) $(UPGRADE) -o requirements/dev.txt requirements/dev.in --no-emit-package numpy -c requirements/base.txt -c requirements/ros.txt
+	$(COMPILE) $(UPGRADE) -o requirements/dev.txt requirements/dev.in --no-emit-package numpy \
+		-c requirements/torch.txt -c requirements/base.txt -c requirements/ros.txt
 
 .PHONY: clean
 clean: ## remove .venv, builds and caches; keeps what runs have written
 	rm -rf $(VENV) build install log *.egg-info
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find mher_ros test -name __pycache__ -prune -exec rm -rf {} +
+

@@ -39,24 +39,30 @@ install() {
     "$folder/bin/python" -m pip install -qq --disable-pip-version-check "$@"
 }
 
+install_pinned() {
+    # The files name every dependency. pip's own search for them takes no notice of a pin where a
+    # package is asked for with an extra, and then fails for the want of a hash.
+    install --no-deps --require-hashes -r "$1"
+}
+
 rm -rf "$folder"
 if [ "$ros" = wheels ]; then
     echo "Creating $folder with Python $version (about 3 minutes, 2 GB; once)"
     "$python" -m venv "$folder"
     echo '  [1/2] ROS 2 Jazzy, as wheels'
-    install --require-hashes -r "$here/ros.txt"
+    install_pinned "$here/ros.txt"
     echo '  [2/2] torch, MuJoCo, ONNX, test tools'
-    install -r "$here/base.txt" -r "$here/dev.txt"
+    base=$here/base.txt
 else
     echo "Creating $folder with Python $version (about 2 minutes, 2 GB; once)"
     echo "  ROS 2 $ros is sourced: using it, skipping requirements/ros.txt"
     "$python" -m venv --system-site-packages "$folder"
-    # The message packages of that ROS are compiled against its own numpy.
+    # The message packages of that ROS are compiled against its own numpy, so that one stays.
     numpy=$("$folder/bin/python" -c 'import numpy; print(numpy.__version__)')
     echo "  [1/1] torch, MuJoCo, ONNX, test tools, with numpy $numpy of the system"
-    {
-        grep -v '^numpy==' "$here/base.txt"
-        echo "numpy==$numpy"
-    } >"$folder/requirements.txt"
-    install -r "$folder/requirements.txt" -r "$here/dev.txt"
+    base=$folder/requirements.txt
+    awk '/^[^ #]/ { skip = /^numpy==/ } !skip' "$here/base.txt" >"$base"
 fi
+install_pinned "$base"
+install_pinned "$here/dev.txt"
+install -r "$here/torch.txt"

@@ -2,6 +2,7 @@
 
 from importlib.metadata import entry_points, version
 from pathlib import Path
+import re
 import subprocess
 import sys
 
@@ -23,6 +24,19 @@ def test_manifest_is_that_of_an_ament_python_package(manifest):
     assert manifest.get_build_type() == 'ament_python'
     assert manifest.licenses == ['Apache-2.0']
     assert manifest.maintainers
+
+
+def test_manifest_names_every_package_of_ros_that_is_imported(manifest):
+    named = {dependency.name for dependency in manifest.exec_depends}
+    imported = {
+        match[1]
+        for path in (ROOT / 'mher_ros').rglob('*.py')
+        for match in re.finditer(r'^ *(?:from|import) (\w+)', path.read_text(), re.MULTILINE)
+    }
+    of_ros = {name for name in imported if re.search('_(msgs|srvs|interfaces|py(thon)?)$', name)}
+    of_ros |= imported & {'ament_index_python', 'launch', 'launch_ros', 'rclpy'}
+    assert {'lifecycle_msgs', 'rclpy', 'std_srvs'} <= of_ros
+    assert of_ros - named == set()
 
 
 def test_version_of_the_manifest_is_the_installed_one(manifest):

@@ -49,7 +49,7 @@ class SceneRenderer:
         except Exception as error:  # each backend fails in a way of its own
             raise RenderingError(
                 'MuJoCo cannot draw here: without a screen it needs EGL or OSMesa (Debian and '
-                'Ubuntu: apt install libegl1 or libosmesa6), and MUJOCO_GL=egl or osmesa set '
+                'Ubuntu: apt install libegl1 libgl1), and MUJOCO_GL=egl or osmesa set '
                 f'before Python starts; it said: {error}'
             ) from error
         self._camera = mujoco.MjvCamera()

@@ -1,9 +1,15 @@
-"""Debian's chromium, without a screen, with a real mouse."""
+"""
+A browser without a screen, with a real mouse.
+
+Run as a script, it ends with 0 where a browser starts, else it says what was tried.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 import contextlib
+from pathlib import Path
 import shutil
+import sys
 import time
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -12,10 +18,10 @@ import imageio.v3 as imageio
 from mher_ros.view.stage import FROM_THE_SIDE
 import mujoco
 import numpy as np
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, sync_playwright
 import viser
 
-__all__ = ['Browser', 'Page', 'project', 'still_camera', 'wait_for']
+__all__ = ['Browser', 'NoBrowserError', 'Page', 'project', 'still_camera', 'wait_for']
 
 Result = TypeVar('Result')
 
@@ -24,6 +30,12 @@ SIZE = (1000, 700)
 
 FIELD_OF_VIEW = np.radians(75.0)
 """Of viser, from top to bottom."""
+
+PROGRAMS = ('chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser')
+"""Tried in this order; playwright's own comes last."""
+
+PATIENCE = 90.0
+"""For a browser that starts, or a page that answers, beside other work [s]."""
 
 ARGUMENTS = [
     # Tests run as root in containers.
@@ -37,9 +49,13 @@ ARGUMENTS = [
 ]
 
 
+class NoBrowserError(RuntimeError):
+    """No browser starts here; the message says what was tried."""
+
+
 class Browser:
     """
-    One chromium.
+    One browser; ``program`` is the path of what runs.
 
     playwright leaves an event loop running in the thread that it is started in, where neither
     asyncio nor rclpy could then run one of their own: it has a thread to itself.
@@ -47,7 +63,13 @@ class Browser:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, 'browser')
-        self._playwright = self.do(lambda: sync_playwright().start())
+        try:
+            self._playwright = self.do(lambda: sync_playwright().start())
+        except Exception as error:  # of no type of its own: its driver may lack a library, too
+            self._thread.shutdown()
+            raise NoBrowserError(
+                f'no browser starts here: playwright itself does not, {error}'
+            ) from error
         try:
             self._chromium = self.do(self._launch)
         except BaseException:
@@ -67,16 +89,27 @@ class Browser:
         self._stop()
 
     def _launch(self) -> Any:
-        program = shutil.which('chromium')
-        if program is None:
-            raise RuntimeError(
-                'the tests of the page need chromium; on Debian: apt-get install chromium'
-            )
-        return self._playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        own = self._playwright.chromium.executable_path
+        tried = []
+        for program in filter(None, (*map(shutil.which, PROGRAMS), own)):
+            if not Path(program).exists():
+                continue
+            try:
+                browser = self._playwright.chromium.launch(
+                    executable_path=program, args=ARGUMENTS, timeout=1e3 * PATIENCE
+                )
+            except Error as error:
+                tried.append(f'{program} does not start ({error.message.splitlines()[0]})')
+            else:
+                self.program = program
+                return browser
+        none = f'there is none of {", ".join(PROGRAMS)}, nor that of playwright'
+        raise NoBrowserError(f'no browser starts here: {"; ".join(tried) or none}')
 
     def _new_page(self, address: str) -> Any:
         width, height = SIZE
         page = self._chromium.new_page(viewport={'width': width, 'height': height})
+        page.set_default_timeout(1e3 * PATIENCE)
         page.goto(address)
         return page
 
@@ -195,10 +228,18 @@ def still_camera(window: Page, place: np.ndarray) -> Any:
     )
 
 
-def wait_for(condition: Callable[[], Result], timeout: float = 20.0, what: str = '') -> Result:
+def wait_for(condition: Callable[[], Result], timeout: float = 60.0, what: str = '') -> Result:
     """Return the first value of ``condition`` that is true, or fail after ``timeout`` [s]."""
     end = time.monotonic() + timeout
     while not (value := condition()):
         assert time.monotonic() < end, f'waited {timeout:g} s in vain{what and f" for {what}"}'
         time.sleep(0.02)
     return value
+
+
+if __name__ == '__main__':
+    try:
+        Browser().close()
+    except NoBrowserError as error:
+        print(error)
+        sys.exit(1)

@@ -4,6 +4,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import threading
 
 from browser import project, wait_for
+from mher_ros.view.live_page import Button, Line, LivePage
 from mher_ros.view.server import PageServer
 from mher_ros.view.stage import set_stage
 import numpy as np
@@ -112,7 +113,8 @@ def test_another_site_in_the_same_browser_can_neither_open_nor_frame_it(page, br
         for address in site:
             with browser.open(address) as window:
                 assert window.evaluate(script) == 'refused'
-                wait_for(lambda window=window: 'not shown inside another' in window.framed_text())
+                # The browser shows nothing of it in a frame, by the page's frame-ancestors.
+                assert 'Stop' not in window.framed_text()
     assert not page.viser.get_clients()
 
 
@@ -141,3 +143,36 @@ class Site(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def test_markup_in_words_of_other_nodes_is_shown_and_not_obeyed(browser):
+    evil = '<img src="x" onerror="document.title=\'evil\'"><b id="evil">words</b>'
+    server = PageServer(port=0)
+    live = LivePage(server.viser)
+    live.say([Line('Arm', evil), Line(evil, 'a line', True)])
+    live.show_curve(np.array([[100.0, 0.5, 0.1], [200.0, 0.6, 0.1]]), evil)
+    try:
+        with browser.open(server.address) as window:
+            wait_for(server.viser.get_clients, what='a browser')
+            live.notify(evil, evil)
+            wait_for(lambda: window.text().count('<b id="evil">words</b>') >= 4, what='the words')
+            assert window.evaluate("document.querySelector('#evil')") is None
+            assert window.evaluate('document.title') != 'evil'
+    finally:
+        server.close()
+
+
+def test_the_stop_button_leaves_the_page_where_it_is(browser):
+    stopped = threading.Event()
+    server = PageServer(port=0, stop=stopped.set)
+    live = LivePage(server.viser)
+    live.offer([Button.STOP])
+    try:
+        with browser.open(server.address) as window:
+            wait_for(lambda: Button.STOP.value in window.text(), what='the button')
+            window.press(Button.STOP.value)
+            assert stopped.wait(20)
+            live.say([Line('Arm', 'is still shown')])
+            wait_for(lambda: 'is still shown' in window.text(), what='the page')
+    finally:
+        server.close()
