@@ -1,12 +1,26 @@
-"""Writing files so that a reader never sees half of one."""
+"""Writing files so that a reader never sees half of one, and reading no more than is expected."""
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+import stat
 import tempfile
 
-__all__ = ['remove_leftovers', 'write_atomically']
+__all__ = ['read_at_most', 'remove_leftovers', 'write_atomically']
+
+
+def read_at_most(path: Path, most: int) -> bytes:
+    """Return the content of a regular file of at most ``most`` bytes; OSError for all others."""
+    # Without waiting: a named pipe may never have a writer.
+    with open(path, 'rb', opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, 'a regular file is expected', str(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f'at most {most} bytes are expected, it has more', str(path))
+    return content
 
 
 def write_atomically(path: Path, content: bytes) -> None:

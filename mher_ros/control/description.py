@@ -11,10 +11,24 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ['after', 'Description', 'DescriptionError', 'Joint', 'Pose', 'pose_of', 'turned']
+__all__ = [
+    'after',
+    'Description',
+    'DescriptionError',
+    'Joint',
+    'Pose',
+    'pose_of',
+    'some',
+    'turned',
+]
 
 Pose = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Position (3,) [m] and orientation (4,) (w, x, y, z)."""
+
+MOST_NAMES = 100
+"""In a sentence."""
+MOST_JOINTS = 500
+"""Fixed ones counted; a robot with two arms on wheels has 220."""
 
 
 class DescriptionError(MherError, ValueError):
@@ -39,6 +53,8 @@ class Joint:
     """[rad] or [m]; both infinite: nothing limits it."""
     velocity: float = math.inf
     """Greatest speed [rad/s] or [m/s]; infinite: untold."""
+    acceleration: float = math.nan
+    """Greatest change of its speed [rad/s^2] or [m/s^2]; NaN: not known, as in URDF and MJCF."""
     mimics: str = ''
     """Joint that it follows, if any."""
 
@@ -47,13 +63,18 @@ class Description:
     """A tree of links."""
 
     def __init__(self, root: str, joints: Sequence[Joint]) -> None:
+        if len(joints) > MOST_JOINTS:
+            raise DescriptionError(
+                f'a model of at most {MOST_JOINTS} joints is expected, got {len(joints)}'
+            )
         self.root, self.joints = root, tuple(joints)
         self._above = {joint.child: joint for joint in joints}
         self.links = (root, *self._above)
         """Names of all links."""
         twice = [joint.child for joint in joints if self._above[joint.child] is not joint]
         if twice:
-            raise DescriptionError(f'a link has one parent; {", ".join(twice)} have more')
+            raise DescriptionError(f'a link has one parent; {some(twice)} have more')
+        self._check_tree()
 
     def chain(self, base: str, tool: str) -> tuple[Pose, list[Joint]]:
         """
@@ -76,16 +97,37 @@ class Description:
             pose = after(pose, _inverse(joint.origin))
         return pose, down[::-1]
 
+    def _check_tree(self) -> None:
+        """Refuse links that are below each other in a circle."""
+        connected = {self.root}
+        for link in self.links:
+            path: dict[str, None] = {}
+            while link not in connected:
+                if link in path:
+                    raise DescriptionError(
+                        f'a tree of links is expected; {link!r} is below itself'
+                    )
+                path[link] = None
+                link = self._above[link].parent
+            connected.update(path)
+
     def _to_root(self, link: str) -> list[Joint]:
         if link not in self.links:
             raise DescriptionError(
-                f'the model has no frame {link!r}; it has {", ".join(sorted(self.links))}'
+                f'the model has no frame {link!r}; it has {some(sorted(self.links))}'
             )
         joints: list[Joint] = []
         while link != self.root:
             joints.append(self._above[link])
             link = joints[-1].parent
         return joints
+
+
+def some(names: Sequence[str]) -> str:
+    """Return names for a sentence: of a great many, the first ones."""
+    shown = [name[:80] for name in names[:MOST_NAMES]]
+    more = [f'{len(names) - MOST_NAMES} more'] if len(names) > MOST_NAMES else []
+    return ', '.join([*shown, *more]) or 'none'
 
 
 def pose_of(xyz: ArrayLike = (0.0, 0.0, 0.0), rpy: ArrayLike = (0.0, 0.0, 0.0)) -> Pose:

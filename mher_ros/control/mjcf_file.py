@@ -1,9 +1,18 @@
-"""MJCF files as descriptions of arms: bodies and sites are links."""
+"""
+MJCF files as descriptions of arms: bodies and sites are links.
+
+MuJoCo's compiler cannot be interrupted, and a few words of MJCF can ask it for any time and memory
+(``replicate count``, ``size nkey``, height fields, textures, meshes). It is therefore given
+nothing but bodies, frames, joints and sites, with the attributes that say where they are: what
+these cost is bounded by the size of the text. All else does not matter to where a tool is.
+"""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
 
 from mher_ros.control.description import (
     after,
@@ -14,6 +23,8 @@ from mher_ros.control.description import (
     pose_of,
     turned,
 )
+from mher_ros.control.model_file import find_file
+from mher_ros.control.model_xml import parse_model, read_model
 import mujoco
 import numpy as np
 
@@ -28,13 +39,43 @@ KINDS = {
 }
 
 
-def read_mjcf(text: str, path: Path | None) -> Description:
-    """Read a model from its file, or from its text where it needs no other files."""
+PLACE = ('pos', 'quat', 'axisangle', 'xyaxes', 'zaxis', 'euler')
+BODY = ('name', 'childclass', *PLACE)
+JOINT = ('name', 'class', 'type', 'pos', 'axis', 'ref', 'limited', 'range')
+KEPT = {
+    'compiler': ('angle', 'autolimits', 'coordinate', 'eulerseq'),
+    'default': ('class',),
+    'worldbody': (),
+    'body': BODY,
+    'frame': BODY,
+    'joint': JOINT,
+    'freejoint': ('name',),
+    'site': ('name', 'class', 'type', 'size', 'fromto', *PLACE),
+}
+"""Elements that say where the links are, with the attributes that do."""
+MULTIPLIERS = ('attach', 'composite', 'flexcomp', 'replicate')
+"""Elements that stand for bodies that are not written out."""
+COUNTS = ('count', 'ncol', 'nkey', 'nrow')
+MOST_COUNTED = 10_000
+MOST_KEPT = 2000
+"""Elements of those above."""
+MOST_INCLUDED = 10
+"""Files that one file may include."""
+
+
+def read_mjcf(mujoco_element: Element, folder: Path | None) -> Description:
+    """Read the top element, ``mujoco``; files that it includes are relative to ``folder``."""
+    top = Element('mujoco')
+    SubElement(top, 'compiler', boundmass='1', boundinertia='1')
+    _check_counts(mujoco_element)
+    _keep_places(mujoco_element, top, folder, [])
+    kept = sum(1 for _ in top.iter())
+    if kept > MOST_KEPT:
+        raise DescriptionError(
+            f'at most {MOST_KEPT} bodies, joints and sites are expected, got {kept}'
+        )
     try:
-        if path is not None:
-            model = mujoco.MjModel.from_xml_path(str(path))
-        else:
-            model = mujoco.MjModel.from_xml_string(text)
+        model = mujoco.MjModel.from_xml_string(ElementTree.tostring(top, encoding='unicode'))
     except ValueError as error:
         raise DescriptionError(f'MuJoCo cannot read the model: {error}') from None
     joints = [joint for body in range(1, model.nbody) for joint in _joints_of(model, body)]
@@ -45,6 +86,48 @@ def read_mjcf(text: str, path: Path | None) -> Description:
             pose = model.site_pos[site], model.site_quat[site]
             joints.append(_fixed(_link(model, int(model.site_bodyid[site])), name, pose))
     return Description(WORLD, joints)
+
+
+def _keep_places(element: Element, kept: Element, folder: Path | None, files: list[Path]) -> None:
+    """Add to ``kept`` what ``element`` holds of the elements that say where the links are."""
+    for child in element:
+        if child.tag in MULTIPLIERS:
+            raise DescriptionError(f'MJCF with bodies written out is expected, got <{child.tag}>')
+        if child.tag == 'include':
+            _keep_places(_included(child, folder, files), kept, folder, files)
+        elif child.tag in KEPT:
+            attributes = {key: child.attrib[key] for key in KEPT[child.tag] if key in child.attrib}
+            _keep_places(child, SubElement(kept, child.tag, attributes), folder, files)
+
+
+def _check_counts(top: Element) -> None:
+    """Refuse a model that nothing could simulate, though what it asks for is not read here."""
+    for element in top.iter():
+        for key in COUNTS:
+            text = element.get(key, '0')
+            try:
+                is_fit = float(text) <= MOST_COUNTED
+            except ValueError:
+                is_fit = False
+            if not is_fit:
+                raise DescriptionError(
+                    f'<{element.tag[:80]}> takes at most {MOST_COUNTED} for {key}, '
+                    f'got {text[:80]!r}'
+                )
+
+
+def _included(element: Element, folder: Path | None, files: list[Path]) -> Element:
+    name = element.get('file', '')
+    if folder is None:
+        raise DescriptionError(f'a model of one text is expected, it includes {name[:80]!r}')
+    path = find_file(name, folder)
+    # MuJoCo, too, takes each file once.
+    if path in files or len(files) == MOST_INCLUDED:
+        raise DescriptionError(
+            f'at most {MOST_INCLUDED} different files are included, got {name!r} once more'
+        )
+    files.append(path)
+    return parse_model(read_model(path))
 
 
 def _joints_of(model: mujoco.MjModel, body: int) -> list[Joint]:

@@ -28,13 +28,19 @@ def find_file(address: str, folder: Path) -> Path:
     A package that is not installed is also looked for among the folders that ``folder`` is in, as
     collections of models are laid out.
     """
-    if address.startswith(PACKAGE):
-        path = _in_package(*_parts(address, PACKAGE), folder)
-    elif address.startswith(PYTHON):
-        path = _in_project(*_parts(address, PYTHON))
-    else:
-        path = folder / Path(address.removeprefix(FILE)).expanduser()
-    if not path.is_file():
+    try:
+        if address.startswith(PACKAGE):
+            path = _in_package(*_parts(address, PACKAGE), folder)
+        elif address.startswith(PYTHON):
+            path = _in_project(*_parts(address, PYTHON))
+        else:
+            path = folder / Path(address.removeprefix(FILE)).expanduser()
+        is_file = path.is_file()
+    except ModelFileError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:  # too long a name, an unknown user
+        raise ModelFileError(f'{address[:200]!r} names no file: {error}'[:400]) from None
+    if not is_file:
         raise ModelFileError(f'{address} names a file; there is none at {path}')
     return path
 

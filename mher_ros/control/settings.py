@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from typing import Any, overload, TypeVar
 
 from mher_ros.options import OptionError
@@ -12,6 +14,13 @@ __all__ = ['Settings', 'SettingsError']
 Vector3 = tuple[float, float, float]
 Default = TypeVar('Default')
 
+LARGEST = sys.float_info.max
+TOPIC = re.compile(r'(~/|/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
+"""Relative, absolute or private."""
+LONGEST_TOPIC = 200
+"""What the middleware leaves of its 255, with a namespace before it."""
+MOST_NAMED = 10
+"""Keys in a sentence."""
 NEEDED: Any = object()
 """Stands for the default of a key that must be there."""
 
@@ -25,7 +34,9 @@ class Settings:
 
     def __init__(self, content: Any, prefix: str = '') -> None:
         if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-            raise SettingsError(f'{prefix or "the file"} holds keys and values; got {content!r}')
+            raise SettingsError(
+                f'{prefix or "the file"} holds keys and values; got {shown(content)}'
+            )
         self._content = {key: value for key, value in content.items() if value is not None}
         self._prefix = f'{prefix}.' if prefix else ''
         self._taken: set[str] = set()
@@ -42,9 +53,16 @@ class Settings:
     def text(self, key: str, default: str = NEEDED) -> str:
         """Return a text."""
         value = self._take(key, default)
-        if not isinstance(value, str):
+        if not _is_text(value):
             raise self._error(key, 'a text', value)
-        return value.strip()
+        return str(value).strip()
+
+    def topic(self, key: str, default: str) -> str:
+        """Return the name of a ROS topic."""
+        value = self.text(key, default)
+        if len(value) > LONGEST_TOPIC or not TOPIC.fullmatch(value) or '__' in value:
+            raise self._error(key, 'the name of a ROS topic', value)
+        return value
 
     def choice(self, key: str, choices: tuple[str, ...]) -> str:
         """Return one of several words."""
@@ -56,7 +74,7 @@ class Settings:
     def words(self, key: str) -> tuple[str, ...]:
         """Return a list of different names, at least one."""
         value = self._take(key, NEEDED)
-        names = isinstance(value, list) and all(isinstance(name, str) and name for name in value)
+        names = isinstance(value, list) and all(_is_text(name) and name for name in value)
         if not names or not value or len(set(value)) < len(value):
             raise self._error(key, 'a list of different names', value)
         return tuple(value)
@@ -116,9 +134,10 @@ class Settings:
         """Raise SettingsError if there is a key that nobody has asked for."""
         unknown = sorted(self._given - self._taken)
         if unknown:
-            named = ', '.join(repr(self._prefix + key) for key in unknown)
+            named = ', '.join(repr(self._prefix + key) for key in unknown[:MOST_NAMED])
+            more = f' and {len(unknown) - MOST_NAMED} more' if len(unknown) > MOST_NAMED else ''
             raise SettingsError(
-                f'unknown key {named}; the keys are {", ".join(sorted(self._taken))}'
+                f'unknown key {named}{more}; the keys are {", ".join(sorted(self._taken))}'
             )
 
     def _take(self, key: str, default: Any) -> Any:
@@ -129,8 +148,21 @@ class Settings:
         return value
 
     def _error(self, key: str, expected: str, value: Any) -> SettingsError:
-        return SettingsError(f'{self._prefix}{key} takes {expected}; got {value!r}')
+        return SettingsError(f'{self._prefix}{key} takes {expected}; got {shown(value)}')
+
+
+def shown(value: Any) -> str:
+    """Return what came, for a sentence."""
+    text = repr(value)
+    return text if len(text) <= 200 else f'{text[:200]}...'
+
+
+def _is_text(value: Any) -> bool:
+    # What cannot be printed cannot be a name, nor be sent in a message.
+    return isinstance(value, str) and value.isprintable()
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return -LARGEST <= value <= LARGEST  # whole numbers may be beyond all floats

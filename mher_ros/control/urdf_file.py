@@ -6,12 +6,14 @@ import math
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from mher_ros.control.description import Description, DescriptionError, Joint, pose_of
+from mher_ros.control.description import Description, DescriptionError, Joint, pose_of, some
 import numpy as np
 
 __all__ = ['numbers_of', 'read_urdf']
 
 KINDS = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
+LARGEST = 1e6
+"""Of a length [m], an angle [rad] or a factor; further out, numbers lose the millimetres."""
 XACRO = '{http://www.ros.org/wiki/xacro}'
 
 
@@ -20,15 +22,16 @@ def read_urdf(robot: Element) -> Description:
     if any(element.tag.startswith(XACRO) for element in robot.iter()):
         raise DescriptionError('a URDF is expected, got one to be expanded by xacro first')
     joints = [_read_joint(element) for element in robot.findall('joint')]
-    links = [element.get('name', '') for element in robot.findall('link')]
+    names = [element.get('name', '') for element in robot.findall('link')]
+    links = set(names)
     for joint in joints:
         for link in (joint.parent, joint.child):
             if link not in links:
                 raise DescriptionError(f'joint {joint.name} joins {link!r}, which is no link')
     children = {joint.child for joint in joints}
-    roots = [link for link in links if link not in children]
+    roots = [link for link in names if link not in children]
     if len(roots) != 1:
-        raise DescriptionError(f'a URDF has one root link; got {", ".join(roots) or "none"}')
+        raise DescriptionError(f'a URDF has one root link; got {some(roots)}')
     return Description(roots[0], joints)
 
 
@@ -36,8 +39,10 @@ def numbers_of(element: Element | None, key: str, default: str) -> list[float]:
     """Return the three finite numbers of an attribute; ValueError if it has others."""
     text = default if element is None else element.get(key, default)
     numbers = [float(number) for number in text.split()]
-    if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
-        raise ValueError(f'three finite numbers are expected for {key}, got {text!r}')
+    if len(numbers) != 3 or not all(abs(number) <= LARGEST for number in numbers):
+        raise ValueError(
+            f'three finite numbers up to {LARGEST:g} are expected for {key}, got {text[:80]!r}'
+        )
     return numbers
 
 
@@ -60,8 +65,8 @@ def _read_joint(element: Element) -> Joint:
             origin=pose_of(numbers_of(origin, 'xyz', '0 0 0'), numbers_of(origin, 'rpy', '0 0 0')),
             axis=axis / (length or 1.0),
             # The format's own default is 0 for both.
-            lower=float(bounds.get('lower', 0.0)) if is_bounded else -math.inf,
-            upper=float(bounds.get('upper', 0.0)) if is_bounded else math.inf,
+            lower=_finite(bounds, 'lower') if is_bounded else -math.inf,
+            upper=_finite(bounds, 'upper') if is_bounded else math.inf,
             velocity=float(bounds.get('velocity', 0.0)) or math.inf,
             mimics='' if mimic is None else mimic.get('joint', ''),
         )
@@ -69,9 +74,16 @@ def _read_joint(element: Element) -> Joint:
         raise DescriptionError(f'joint {name!r} of the URDF: {error}') from None
 
 
+def _finite(bounds: dict[str, str], key: str) -> float:
+    text = bounds.get(key, '0')
+    if not math.isfinite(float(text)):
+        raise ValueError(f'a finite number is expected for {key}, got {text[:80]!r}')
+    return float(text)
+
+
 def _link(element: Element, role: str) -> str:
     found = element.find(role)
     if found is None or 'link' not in found.attrib:
         text = ElementTree.tostring(element, encoding='unicode').strip()
-        raise ValueError(f'a {role} link is expected, got {text}')
+        raise ValueError(f'a {role} link is expected, got {text[:200]}')
     return found.attrib['link']

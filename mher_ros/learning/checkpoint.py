@@ -17,8 +17,9 @@ from typing import Any
 from mher_ros.errors import MherError
 from mher_ros.files import write_atomically
 import torch
+from torch import Tensor
 
-__all__ = ['CheckpointError', 'load_checkpoint', 'previous_path', 'save_checkpoint']
+__all__ = ['check_alike', 'CheckpointError', 'load_checkpoint', 'previous_path', 'save_checkpoint']
 
 MAGIC = b'mher_ros checkpoint 1 '
 
@@ -67,8 +68,40 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
             f'the checkpoint {path} is damaged: its {len(payload)} bytes are not those that were '
             f'written{_way_on(path)}'
         )
-    state: dict[str, Any] = torch.load(io.BytesIO(payload), weights_only=True)
+    try:
+        state = torch.load(io.BytesIO(payload), weights_only=True)
+    except Exception as error:  # torch's reader raises nearly anything
+        reason = str(error).splitlines()[:1] or [type(error).__name__]
+        raise CheckpointError(f'{path} holds no state of a run: {reason[0]}') from None
+    if not isinstance(state, dict):
+        raise CheckpointError(f'{path} holds no state of a run, but a {type(state).__name__}')
     return state
+
+
+def check_alike(where: str, found: Any, expected: Any) -> None:
+    """
+    Raise ValueError unless ``found`` could be a later state of what ``expected`` is a state of.
+
+    It has the same keys, kinds of values and types and shapes of tensors; numbers are finite.
+    """
+    if type(found) is not type(expected):
+        raise ValueError(
+            f'{where}: a {type(expected).__name__} is expected, got a {type(found).__name__}'
+        )
+    if isinstance(expected, dict):
+        if found.keys() != expected.keys():
+            differ = sorted(map(str, found.keys() ^ expected.keys()))
+            raise ValueError(f'{where}: only one of the two has {", ".join(differ[:5])}')
+        for key, value in expected.items():
+            check_alike(f'{where}.{key}', found[key], value)
+    elif isinstance(expected, Tensor):
+        if found.dtype != expected.dtype or found.shape != expected.shape:
+            raise ValueError(
+                f'{where}: {tuple(expected.shape)} of {expected.dtype} is expected, got '
+                f'{tuple(found.shape)} of {found.dtype}'
+            )
+        if not torch.isfinite(found).all():
+            raise ValueError(f'{where}: finite numbers are expected')
 
 
 def _keep_previous(path: Path) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from mher_ros.learning.plangan_config import PlanConfig
-from mher_ros.learning.presets import EPISODES_PER_EPOCH, PRECISION, PRESETS
+from mher_ros.learning.presets import DEPLOYED, EPISODES_PER_EPOCH, PRECISION, PRESETS
 from mher_ros.learning.systems import ALGORITHMS
 from mher_ros.options import option, OptionError, override
 from mher_ros.tasks import task_class
@@ -220,6 +220,8 @@ def make_config(
         values['schedule.steps'] = (20 + 30 * episodes) * 100
     if preset == 'precise':
         values['task.threshold'] = round(PRECISION * options.threshold, 6)
+    if preset in DEPLOYED and hasattr(options, 'reachable_goals'):
+        values['task.reachable_goals'] = True
     config = override(config, {**values, **ALGORITHMS[algorithm].changes, **(changes or {})})
     _check_fit(config)
     return config
@@ -270,13 +272,15 @@ def config_from_dict(values: dict[str, Any]) -> TrainConfig:
     """
     try:
         head = {name: values[name] for name in ('task_name', 'algorithm', 'preset', 'seed')}
+        hash(tuple(head.values()))  # TypeError for lists and the like
         written = {'plan': {}, **values}
         changes = {
             f'{section}.{key}': value
             for section, defaults in SECTIONS.items()
             for key, value in {**dataclasses.asdict(defaults()), **written[section]}.items()
         }
-        changes |= {f'task.{key}': value for key, value in written['task'].items()}
+        defaults = dataclasses.asdict(task_class(head['task_name']).default_options)
+        changes |= {f'task.{key}': value for key, value in (defaults | written['task']).items()}
     except (AttributeError, KeyError, TypeError) as error:
         raise OptionError(f'not the configuration of a run: {error!r}') from None
     return make_config(head['task_name'], head['algorithm'], head['preset'], head['seed'], changes)

@@ -21,12 +21,11 @@ from collections.abc import Sequence
 import dataclasses
 import io
 from pathlib import Path
-import struct
 from typing import Any
 import zipfile
 
 from mher_ros.errors import MherError
-from mher_ros.files import write_atomically
+from mher_ros.files import read_at_most, write_atomically
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.replay import Episode
 import numpy as np
@@ -38,6 +37,8 @@ EPISODES = 'episodes.npz'
 FORMAT = 2
 MOST = 200
 """Episodes kept of a run; of a longer one, every second, every fourth and so on."""
+MOST_BYTES = 2**28
+"""Of a file, packed and unpacked; one of a task that comes along has some megabytes."""
 MOST_VIRTUAL = 64
 """Offsets kept of a batch."""
 KINDS = {
@@ -53,17 +54,6 @@ KINDS = {
     'virtual_counts': 'i',
 }
 """The file's arrays and their dtypes' kinds."""
-NOT_WHOLE = (
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    ValueError,
-    struct.error,
-    zipfile.BadZipFile,
-)
-"""What reading a damaged file may raise."""
 
 
 class EpisodesError(MherError, ValueError):
@@ -112,12 +102,10 @@ class EpisodeRecorder:
         env_steps: int,
         episode: Episode,
         joints: NDArray[np.float64],
-        virtual_offsets: NDArray[np.float32] | None,
     ) -> None:
         """Keep the episode of a number, before which there were ``env_steps``, as the last."""
         interface = self._interface
         achieved = interface.achieved_goal(episode.observations)
-        made = np.empty((0, len(interface.goal))) if virtual_offsets is None else virtual_offsets
         last = RecordedEpisode(
             index,
             env_steps,
@@ -126,16 +114,22 @@ class EpisodeRecorder:
             self._names,
             joints.astype(np.float32),
             achieved.astype(np.float32),
-            # Rows of a batch are in no order: the first ones are as good as any.
-            made[:MOST_VIRTUAL].astype(np.float32),
+            np.empty((0, len(interface.goal)), np.float32),
         )
         apart = _apart(index + 1)
         self._kept = [kept for kept in self._kept if kept.index % apart == 0]
         self._kept.append(last)
 
-    def resume(self, path: Path, episodes: int) -> None:
+    def note_virtual_offsets(self, offsets: NDArray[np.float32] | None) -> None:
+        """Take what was learnt from after the last episode, (k, m) if anything was."""
+        if offsets is not None and self._kept:
+            # Rows of a batch are in no order: the first ones are as good as any.
+            made = offsets[:MOST_VIRTUAL].astype(np.float32)
+            self._kept[-1] = dataclasses.replace(self._kept[-1], virtual_offsets=made)
+
+    def resume(self, path: Path, episodes: int, steps: int) -> None:
         """
-        Go on with what ``path`` holds of a run's first ``episodes``.
+        Go on with what ``path`` holds of a run's first ``episodes``, each of ``steps`` steps.
 
         No file holds none of them; one that cannot be used raises EpisodesError.
         """
@@ -146,6 +140,12 @@ class EpisodeRecorder:
             raise EpisodesError(
                 f'the episodes in {path} should be of the joints {list(self._names)}, '
                 f'got {list(recorded[0].joint_names)}'
+            )
+        shape = steps + 1, len(self._interface.goal)
+        if recorded and recorded[0].achieved_goals.shape != shape:
+            raise EpisodesError(
+                f'the episodes in {path} should achieve goals of shape {shape}, '
+                f'got {recorded[0].achieved_goals.shape}'
             )
         self._kept = [episode for episode in recorded if episode.index < episodes]
 
@@ -174,16 +174,17 @@ class EpisodeRecorder:
 def read_episodes(path: Path) -> list[RecordedEpisode]:
     """Return what ``EpisodeRecorder`` wrote, the first episode first."""
     try:
-        file = np.load(path, allow_pickle=False)
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ValueError('it holds one array, not several')
-        with file:
+        content = io.BytesIO(read_at_most(path, MOST_BYTES))
+        with zipfile.ZipFile(content) as archive:
+            if sum(member.file_size for member in archive.infolist()) > MOST_BYTES:
+                raise ValueError(f'it should unpack to at most {MOST_BYTES} bytes')
+        with np.load(content, allow_pickle=False) as file:
             _check_format(np.asarray(file['format']))
             arrays = {name: np.asarray(file[name]) for name in KINDS}
         _check(arrays)
     except FileNotFoundError:
         raise EpisodesError(f'there is no file of episodes {path}') from None
-    except NOT_WHOLE as error:
+    except Exception as error:  # numpy and zipfile raise nearly anything
         raise EpisodesError(f'{path} is no file of episodes that can be used: {error}') from error
     names = tuple(arrays['joint_names'].tolist())
     ends = np.cumsum(arrays['virtual_counts'])
@@ -225,8 +226,10 @@ def _check(arrays: dict[str, NDArray[Any]]) -> None:
     if arrays['joints'].ndim != 3 or arrays['achieved_goals'].ndim != 3:
         raise ValueError('joints and achieved_goals should have three axes')
     (count, instants, joints), goal = arrays['joints'].shape, arrays['achieved_goals'].shape[2]
+    if not count or not instants:
+        raise ValueError('there should be episodes, and places in them')
     counts = arrays['virtual_counts']
-    if counts.shape != (count,) or (counts < 0).any():
+    if counts.shape != (count,) or not ((0 <= counts) & (counts <= MOST_BYTES)).all():
         raise ValueError(f'virtual_counts should be {count} counts, they are {counts}')
     shapes = {
         'joint_names': (joints,),

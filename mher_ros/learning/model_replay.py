@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from mher_ros.learning.replay import fill
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,8 +51,9 @@ class ModelReplay:
 
     def load_state(self, state: dict[str, NDArray[np.generic]]) -> None:
         """Restore what ``state`` returned."""
-        self._rows[: len(state['rows'])] = state['rows']
-        self.stored = int(state['stored'][0])
+        (stored,) = state['stored'].tolist()
+        fill('rows', self._rows[: max(min(int(stored), self._capacity), 0)], state['rows'])
+        self.stored = int(stored)
 
 
 def _arrays(transitions: ImaginedTransitions) -> list[NDArray[np.float32]]:

@@ -46,6 +46,15 @@ class Transitions:
         return Transitions(**{name: value[chosen] for name, value in values.items()})
 
 
+def fill(name: str, own: NDArray[np.generic], given: NDArray[np.generic]) -> None:
+    """Copy ``given`` to ``own``; ValueError unless it is of the same kind and finite."""
+    if given.shape != own.shape or given.dtype != own.dtype or not np.isfinite(given).all():
+        raise ValueError(
+            f'{name}: {own.shape} finite {own.dtype} are expected, got {given.shape} {given.dtype}'
+        )
+    own[:] = given
+
+
 class EpisodeReplay:
     """
     The newest episodes up to a number of transitions.
@@ -155,12 +164,19 @@ class EpisodeReplay:
 
     def load_state(self, state: dict[str, NDArray[np.generic]]) -> None:
         """Restore what ``state`` returned."""
-        held = len(state['lengths'])
-        self._observations[:held] = state['observations']
-        self._actions[:held] = state['actions']
-        self._goals[:held] = state['goals']
-        self._lengths[:held] = state['lengths']
-        self.episodes_stored = int(state['episodes_stored'][0])
+        (stored,) = state['episodes_stored'].tolist()
+        held = min(int(stored), self._slots)
+        for name, own in (
+            ('observations', self._observations),
+            ('actions', self._actions),
+            ('goals', self._goals),
+            ('lengths', self._lengths),
+        ):
+            fill(name, own[: max(held, 0)], state[name])
+        lengths = self._lengths[: len(state['lengths'])]
+        if not ((0 < lengths) & (lengths <= self._steps)).all():
+            raise ValueError(f'lengths of episodes: 1 to {self._steps} are expected')
+        self.episodes_stored = int(stored)
 
     def _take(self, slots: NDArray[np.int64], steps: NDArray[np.int64]) -> Transitions:
         return Transitions(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mher_ros.files import read_at_most
 from mher_ros.learning.config import config_from_dict, TrainConfig
 from mher_ros.options import OptionError
 
@@ -21,15 +22,17 @@ __all__ = ['CONFIG', 'load_config', 'MODEL', 'POLICY', 'PROGRESS']
 
 CONFIG, POLICY, PROGRESS = 'config.json', 'policy.onnx', 'progress.csv'
 MODEL = 'model.onnx'
+MOST_BYTES = 2**20
+"""Of a configuration."""
 
 
 def load_config(folder: Path) -> TrainConfig:
     """Read the choices of the run in ``folder``."""
     path = folder / CONFIG
     try:
-        values = json.loads(path.read_text())
+        values = json.loads(read_at_most(path, MOST_BYTES))
     except FileNotFoundError:
         raise OptionError(f'{folder} holds no run: there is no {CONFIG} in it') from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise OptionError(f'cannot read {path}: {error}') from error
     return config_from_dict(values)

@@ -16,6 +16,11 @@ __all__ = ['Contract', 'CONTRACT_KEY', 'FORMAT_VERSION', 'PolicyFileError']
 CONTRACT_KEY = 'mher_ros.contract'
 """Name of the ONNX metadata entry that holds the contract."""
 FORMAT_VERSION = 1
+MOST_CHARACTERS = 2**20
+DEEPEST = 20
+"""Levels of objects and lists."""
+LARGEST = 1e9
+"""Of all numbers that the interface holds."""
 
 
 class PolicyFileError(MherError, ValueError):
@@ -50,6 +55,8 @@ class Contract:
     @classmethod
     def from_json(cls, text: str) -> Contract:
         """Rebuild from ``to_json``; PolicyFileError names the entry that is wrong."""
+        if len(text) > MOST_CHARACTERS:
+            raise PolicyFileError(f'contract: expected at most {MOST_CHARACTERS} characters')
         try:
             values = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -62,6 +69,9 @@ class Contract:
         for key in ('training', 'evaluation'):
             if not isinstance(values[key], dict):
                 raise _unexpected(key, 'an object', values[key])
+        rate = values['evaluation'].get('success_rate')
+        if rate is not None and not 0.0 <= _number('evaluation.success_rate', rate) <= 1.0:
+            raise _unexpected('evaluation.success_rate', 'a number from 0 to 1', rate)
         return cls(**{**values, 'interface': _interface(values['interface'])})
 
 
@@ -94,7 +104,7 @@ def _interface(values: Any) -> TaskInterface:
         for key in ('control_period', 'success_threshold')
     }
     steps = values['episode_steps']
-    if type(steps) is not int or steps < 1:
+    if type(steps) is not int or not 1 <= steps <= LARGEST:
         raise _unexpected('interface.episode_steps', 'a whole number above 0', steps)
     indices = {
         key: _run(f'interface.{key}', values[key], m, n)
@@ -146,7 +156,7 @@ def _numbers(where: str, values: Any, count: int) -> tuple[float, ...]:
 
 def _positive(where: str, value: Any) -> float:
     number = _number(where, value)
-    if number <= 0:
+    if number < 1.0 / LARGEST:
         raise _unexpected(where, 'a number above 0', value)
     return number
 
@@ -154,11 +164,14 @@ def _positive(where: str, value: Any) -> float:
 def _number(where: str, value: Any) -> float:
     if type(value) not in (int, float):
         raise _unexpected(where, 'a number', value)
+    if not -LARGEST <= value <= LARGEST:
+        raise _unexpected(where, f'a number of at most {LARGEST:g}', value)
     return float(value)
 
 
 def _check_text(where: str, value: Any) -> None:
-    if not isinstance(value, str) or not value:
+    # What cannot be printed cannot be sent in a message.
+    if not isinstance(value, str) or not value or not value.isprintable():
         raise _unexpected(where, 'a text', value)
 
 
@@ -170,19 +183,22 @@ def _check_keys(where: str, values: Any, kind: type[Any]) -> None:
     if missing:
         raise PolicyFileError(f'{where}: lacks {", ".join(missing)}')
     if unknown:
+        named = _printable(', '.join(unknown))
         raise PolicyFileError(
-            f'{where}: unknown {", ".join(unknown)}; the keys are {", ".join(sorted(expected))}'
+            f'{where}: unknown {named}; the keys are {", ".join(sorted(expected))}'
         )
 
 
-def _check_finite(where: str, value: Any) -> None:
+def _check_finite(where: str, value: Any, depth: int = 0) -> None:
     """Refuse NaN and infinity, which Python's JSON lets through, wherever they are."""
+    if depth > DEEPEST:
+        raise PolicyFileError(f'contract: expected at most {DEEPEST} levels, got more')
     if isinstance(value, dict):
         for key, inner in value.items():
-            _check_finite(key if where == 'contract' else f'{where}.{key}', inner)
+            _check_finite(key if where == 'contract' else f'{where}.{key}', inner, depth + 1)
     elif isinstance(value, list):
         for entry, inner in enumerate(value):
-            _check_finite(f'{where}[{entry}]', inner)
+            _check_finite(f'{where}[{entry}]', inner, depth + 1)
     elif isinstance(value, int | float):
         try:
             finite = math.isfinite(value)
@@ -195,7 +211,12 @@ def _check_finite(where: str, value: Any) -> None:
 def _unexpected(where: str, expected: str, value: Any) -> PolicyFileError:
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:77] + '...'
-    return PolicyFileError(f'{where}: expected {expected}, got {shown}')
+    return PolicyFileError(f'{_printable(where)}: expected {expected}, got {shown}')
+
+
+def _printable(keys: str) -> str:
+    """Return keys of a file, which may be any text, for a sentence."""
+    return (keys if keys.isprintable() else ascii(keys))[:200]
 
 
 def _numpy_scalar(value: Any) -> Any:

@@ -13,6 +13,7 @@ import warnings
 
 from mher_ros.files import write_atomically
 from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
+from mher_ros.policy.graph import OPSET
 from mher_ros.policy.run import from_bytes, PRODUCER
 from mher_ros.policy.seal import BLANK, seal, SEAL_KEY
 import numpy as np
@@ -22,7 +23,6 @@ from torch import nn
 
 __all__ = ['export_policy', 'TOLERANCE', 'traced']
 
-OPSET = 18
 TOLERANCE = 1e-5
 """Largest difference between actions of the file and of the policy on recorded states."""
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+import threading
 from typing import Any
 
+from mher_ros.files import read_at_most
 from mher_ros.interface import TaskInterface
 from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
+from mher_ros.policy.graph import check_vectors, read_graph
 from mher_ros.policy.seal import is_intact, is_sealed
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +18,10 @@ import onnxruntime
 
 __all__ = ['OnnxPolicy', 'PRODUCER', 'from_bytes', 'load']
 
+MOST_BYTES = 2**27
+"""Of a file; the largest network of a preset takes 600 kB."""
+LONGEST_ANSWER = 2.0
+"""Time for the first inference [s]."""
 PRODUCER = 'mher_ros'
 """Producer name of the ONNX models written here; it stands at the start of the file."""
 
@@ -83,7 +90,7 @@ def load(path: str | os.PathLike[str]) -> OnnxPolicy:
     """
     where = os.path.abspath(path)
     try:
-        data = Path(where).read_bytes()
+        data = read_at_most(Path(where), MOST_BYTES)
     except OSError as error:
         raise PolicyFileError(f'{where}: cannot be read: {error.strerror}') from error
     try:
@@ -98,9 +105,11 @@ def from_bytes(data: bytes, path: str) -> OnnxPolicy:
         raise PolicyFileError(_why_unsealed(data))
     if not is_intact(data):
         raise PolicyFileError('was changed after it was written: its SHA-256 does not match')
+    graph = read_graph(data)
+    contract = Contract.from_json(graph.contract)
+    check_vectors(graph, contract.interface)
     session = _session(data)
-    contract = Contract.from_json(_contract_text(session))
-    _check_graph(session, contract.interface)
+    _try(session, contract.interface)
     return OnnxPolicy(path, contract, data[-64:].decode(), session)
 
 
@@ -116,8 +125,9 @@ def _why_unsealed(data: bytes) -> str:
         return 'is empty'
     if PRODUCER.encode() in data[:32]:
         return 'is cut short, or its end was changed: the SHA-256 that closes the file is missing'
-    _contract_text(_session(data))
-    return 'was changed after it was written: the SHA-256 that closes the file is missing'
+    if CONTRACT_KEY.encode() in data:
+        return 'was changed after it was written: the SHA-256 that closes the file is missing'
+    return 'is no policy of mher_ros: the SHA-256 that closes such a file is missing'
 
 
 def _session(data: bytes) -> Any:
@@ -131,35 +141,22 @@ def _session(data: bytes) -> Any:
         raise PolicyFileError(f'is not an ONNX model that onnxruntime can run: {error}') from None
 
 
-def _contract_text(session: Any) -> str:
+def _try(session: Any, interface: TaskInterface) -> None:
+    """Refuse a policy that does not answer with an action, or not in time."""
+    options = onnxruntime.RunOptions()
+    timer = threading.Timer(LONGEST_ANSWER, setattr, (options, 'terminate', True))
+    vectors = {'observation': interface.observation, 'desired_goal': interface.goal}
+    zeros = {name: np.zeros((1, len(fields)), np.float32) for name, fields in vectors.items()}
+    timer.start()
     try:
-        metadata: dict[str, str] = session.get_modelmeta().custom_metadata_map
-    except UnicodeDecodeError as error:
-        raise PolicyFileError(f'contract: expected text; {error}') from None
-    if CONTRACT_KEY not in metadata:
+        (action,) = session.run(['action'], zeros, options)
+    except Exception as error:  # as above
         raise PolicyFileError(
-            f'is an ONNX model but no policy of mher_ros: it has no metadata {CONTRACT_KEY!r}'
+            f'graph: expected an action within {LONGEST_ANSWER:g} s, got {error}'
+        ) from None
+    finally:
+        timer.cancel()
+    if action.shape != (1, len(interface.action)) or not (np.abs(action) <= 1.0).all():
+        raise PolicyFileError(
+            f'graph: expected {len(interface.action)} numbers in [-1, 1], got {action}'
         )
-    return metadata[CONTRACT_KEY]
-
-
-def _check_graph(session: Any, interface: TaskInterface) -> None:
-    """Refuse a graph that does not take and give the vectors of ``interface``, in any batch."""
-    expected = {
-        'inputs': {'observation': interface.observation, 'desired_goal': interface.goal},
-        'outputs': {'action': interface.action},
-    }
-    for kind, vectors in expected.items():
-        tensors = {tensor.name: tensor for tensor in getattr(session, f'get_{kind}')()}
-        if tensors.keys() != vectors.keys():
-            raise PolicyFileError(
-                f'graph: expected the {kind} {", ".join(vectors)}; got {", ".join(tensors)}'
-            )
-        for name, fields in vectors.items():
-            tensor = tensors[name]
-            free = tensor.shape and not isinstance(tensor.shape[0], int)
-            if tensor.type != 'tensor(float)' or not free or tensor.shape[1:] != [len(fields)]:
-                raise PolicyFileError(
-                    f'graph: the contract names {len(fields)} entries of {name}, so expected '
-                    f'tensor(float) [batch, {len(fields)}]; got {tensor.type} {tensor.shape}'
-                )

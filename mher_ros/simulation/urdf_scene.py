@@ -7,8 +7,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from mher_ros.control.description import after, Joint, Pose, pose_of
+from mher_ros.control.description import after, DescriptionError, Joint, Pose, pose_of
 from mher_ros.control.model_file import find_file, ModelFileError
+from mher_ros.control.model_xml import parse_model
 from mher_ros.control.urdf_file import numbers_of, read_urdf
 import mujoco
 import numpy as np
@@ -19,6 +20,10 @@ __all__ = ['scene_of', 'with_found_meshes']
 READABLE = ('.obj', '.stl')
 """Meshes that MuJoCo reads."""
 COLOUR = '0.7 0.72 0.75 1'
+MOST_SHAPES = 1000
+"""Of a robot."""
+MOST_MESH_BYTES = 2**28
+"""Of its mesh files, each counted as often as it is named; without meshes if there are more."""
 
 
 def scene_of(text: str, base: str, folder: Path) -> mujoco.MjModel:
@@ -28,16 +33,26 @@ def scene_of(text: str, base: str, folder: Path) -> mujoco.MjModel:
     The world is the link ``base``. What cannot be shown is left out: there is a body for each link
     that moves, with or without a shape.
     """
-    robot = ElementTree.fromstring(text)
+    robot = parse_model(text)
+    if sum(map(len, robot.iter('geometry'))) > MOST_SHAPES:
+        raise DescriptionError(f'a robot of at most {MOST_SHAPES} shapes is expected, got more')
+    paths = filter(None, (_mesh_path(mesh, folder) for mesh in robot.iter('mesh')))
+    is_small = sum(path.stat().st_size for path in paths) <= MOST_MESH_BYTES
+    readable = READABLE if is_small else ()
     try:
-        return mujoco.MjModel.from_xml_string(_Scene(robot, base, folder, READABLE).text())
-    except ValueError:  # a mesh that MuJoCo does not take
-        return mujoco.MjModel.from_xml_string(_Scene(robot, base, folder, ()).text())
+        try:
+            return mujoco.MjModel.from_xml_string(_Scene(robot, base, folder, readable).text())
+        except ValueError:  # a mesh that MuJoCo does not take
+            return mujoco.MjModel.from_xml_string(_Scene(robot, base, folder, ()).text())
+    except DescriptionError:
+        raise
+    except (KeyError, ValueError) as error:
+        raise DescriptionError(f'the links of the URDF cannot be shown: {error}') from None
 
 
 def with_found_meshes(text: str, folder: Path) -> str:
     """Return the URDF with the full address of each mesh that is found."""
-    robot = ElementTree.fromstring(text)
+    robot = parse_model(text)
     for mesh in robot.iter('mesh'):
         path = _mesh_path(mesh, folder)
         if path is not None:

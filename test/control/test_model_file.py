@@ -44,6 +44,9 @@ def test_a_file_of_a_python_package_is_found_wherever_pip_put_it(tmp_path):
         ('python://example-robot-data/README.md', 'one file .* is expected; got .*,'),
         ('python://example-robot-data', 'python://NAME/PATH is expected'),
         ('package:///arm.urdf', 'package://NAME/PATH is expected'),
+        ('~nobody-of-that-name/arm.urdf', 'nobody-of-that-name'),
+        ('a' * 5000, 'names no file'),
+        (f'package://{"a" * 5000}/arm.urdf', 'names no file'),
     ],
 )
 def test_an_address_that_leads_nowhere_is_refused(tmp_path, address, complaint):

@@ -47,6 +47,19 @@ def test_the_precise_preset_is_the_fast_one_with_a_tighter_goal(task, threshold)
     assert chosen.task.threshold == 0.01
 
 
+def test_presets_for_deployment_leave_out_goals_that_cannot_be_reached():
+    for preset, reachable in (('fast', True), ('precise', True), ('paper', False)):
+        assert make_config('fetch_reach', preset=preset).task.reachable_goals == reachable
+    chosen = make_config('fetch_reach', changes={'task.reachable_goals': False})
+    assert not chosen.task.reachable_goals
+
+
+def test_a_run_that_began_before_a_task_had_an_option_goes_on_without_it():
+    values = make_config('fetch_reach').to_dict()
+    del values['task']['reachable_goals']
+    assert not config_from_dict(values).task.reachable_goals
+
+
 def test_her_and_ddpg_differ_from_mher_in_goals_and_loss_only():
     for name, goals in (('her', 'future'), ('ddpg', 'none')):
         config = make_config('point2d_large', name, 'paper')

@@ -18,6 +18,7 @@ import pytest
 from training_runs import rows, run, stop_after
 
 NAMES = ('base', 'elbow')
+STEPS = 2
 
 
 class Warnings(Progress):
@@ -35,7 +36,8 @@ def add(recorder, numbers, virtual=None):
         observations[:, 0] = number + np.arange(3)
         episode = Episode(observations, np.zeros((2, 2)), np.array((number + 2.0, 0.0)))
         joints = number + np.arange(6.0).reshape(3, 2)
-        recorder.add(number, 2 * number, episode, joints, virtual)
+        recorder.add(number, 2 * number, episode, joints)
+        recorder.note_virtual_offsets(virtual)
 
 
 def indices(path):
@@ -88,7 +90,7 @@ def test_a_record_that_goes_on_is_the_same_record(interface, tmp_path, stopped):
     add(parted, range(stopped))
     parted.save(tmp_path / 'parted')
     resumed = EpisodeRecorder(interface, NAMES)
-    resumed.resume(tmp_path / 'parted', stopped)
+    resumed.resume(tmp_path / 'parted', stopped, STEPS)
     add(resumed, range(stopped, 1000))
     resumed.save(tmp_path / 'parted')
     same(read_episodes(tmp_path / 'parted'), read_episodes(tmp_path / 'whole'))
@@ -99,7 +101,7 @@ def test_episodes_after_the_checkpoint_are_dropped(interface, tmp_path):
     add(recorder, range(9))
     recorder.save(tmp_path / EPISODES)
     resumed = EpisodeRecorder(interface, NAMES)
-    resumed.resume(tmp_path / EPISODES, 4)
+    resumed.resume(tmp_path / EPISODES, 4, STEPS)
     resumed.save(tmp_path / EPISODES)
     assert indices(tmp_path / EPISODES) == [0, 1, 2, 3]
 
@@ -166,7 +168,15 @@ def test_episodes_of_other_joints_are_refused(interface, tmp_path):
     add(recorder, [0])
     recorder.save(tmp_path / EPISODES)
     with pytest.raises(EpisodesError, match=r"should be of the joints \['x', 'y'\], got"):
-        EpisodeRecorder(interface, ('x', 'y')).resume(tmp_path / EPISODES, 1)
+        EpisodeRecorder(interface, ('x', 'y')).resume(tmp_path / EPISODES, 1, STEPS)
+
+
+def test_episodes_of_another_length_are_refused(interface, tmp_path):
+    recorder = EpisodeRecorder(interface, NAMES)
+    add(recorder, [0])
+    recorder.save(tmp_path / EPISODES)
+    with pytest.raises(EpisodesError, match='achieve goals of shape'):
+        EpisodeRecorder(interface, NAMES).resume(tmp_path / EPISODES, 1, STEPS + 1)
 
 
 @pytest.mark.parametrize(

@@ -181,5 +181,5 @@ def test_a_checkpoint_is_written_when_asked_for_and_changes_nothing(whole, tmp_p
     )
     assert notices.told == ['checkpoint written after 20 steps']
     assert notices.warnings == []
-    assert written[:3] == [None, None, 20]
+    assert list(dict.fromkeys(written))[:2] == [None, 20]
     assert_same_run(tmp_path / 'run', whole[0])

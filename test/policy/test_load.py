@@ -52,7 +52,7 @@ def test_empty_file_is_refused(tmp_path):
 def test_file_that_is_not_onnx_is_refused(tmp_path, data):
     path = tmp_path / 'policy.onnx'
     path.write_bytes(data)
-    refused(path, 'is not an ONNX model that onnxruntime can run')
+    refused(path, 'is no policy of mher_ros')
 
 
 @settings(max_examples=200, deadline=None)
@@ -110,7 +110,7 @@ def test_onnx_model_of_others_is_refused(exported, tmp_path):
     model.producer_name = 'pytorch'
     path = tmp_path / 'policy.onnx'
     onnx.save(model, path)
-    refused(path, 'is an ONNX model but no policy of mher_ros')
+    refused(path, 'is no policy of mher_ros')
 
 
 def test_policy_saved_again_by_another_tool_is_refused(exported, tmp_path):
@@ -191,6 +191,6 @@ def test_graph_of_fixed_batch_size_is_refused(rewritten):
 
 def test_sealed_graph_that_onnxruntime_cannot_run_is_refused(rewritten):
     def edit(model, entries):
-        model.graph.node[-1].op_type = 'Unheard'
+        model.ir_version = 10**6
 
-    refused(rewritten(edit), 'is not an ONNX model that onnxruntime can run: .*Unheard')
+    refused(rewritten(edit), 'is not an ONNX model that onnxruntime can run: ')

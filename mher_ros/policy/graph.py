@@ -1,0 +1,354 @@
+"""
+What is in a policy file, read and judged before onnxruntime sees any of it.
+
+An ONNX graph is a program: it can loop for years, or have its constants computed while it is
+loaded. The graphs that ``export`` writes are far less: a few operators on vectors, one after the
+other. This module reads exactly these and refuses all others, so what an inference costs is known
+beforehand. An ONNX file is a tree of protobuf messages; those that occur are few, and reading them
+takes no library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+import dataclasses
+import math
+import struct
+from typing import Any
+
+from mher_ros.interface import Field, TaskInterface
+from mher_ros.policy.contract import CONTRACT_KEY, PolicyFileError
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ['check_vectors', 'Graph', 'OPERATORS', 'OPSET', 'read_graph']
+
+OPSET = 18
+MOST_FIELDS = 20_000
+"""In all messages of a file; a network of three hidden layers has 320."""
+WIDEST = 2**16
+"""Entries of one vector."""
+MOST_PRODUCTS = 2**25
+"""Multiplications in one inference: some 20 ms on one core."""
+FLOAT, INT64 = 1, 7
+DTYPES: Mapping[int, np.dtype[Any]] = {FLOAT: np.dtype('<f4'), INT64: np.dtype('<i8')}
+"""ONNX's numbers for types of tensors."""
+ATTRIBUTE_FIELDS = {1: 'f', 2: 'i'}
+"""ONNX's numbers for types of attributes, and where the value of one is."""
+VARINT, BYTES, FIXED = 0, 2, 5
+"""Protobuf's numbers for how a value is written."""
+
+Message = dict[str, list[Any]]
+"""The values of each field, by its name."""
+Constants = list[NDArray[Any]]
+Vectors = dict[str, tuple[int, list[int | str]]]
+"""ONNX's type and the shape of each by its name; a text stands for a size that is free."""
+
+MESSAGES: Mapping[str, Mapping[int, tuple[str, str]]] = {
+    'model': {
+        1: ('ir_version', 'int'),
+        2: ('producer_name', 'text'),
+        7: ('graph', 'graph'),
+        8: ('opset_import', 'opset'),
+        14: ('metadata_props', 'entry*'),
+    },
+    'opset': {1: ('domain', 'text'), 2: ('version', 'int')},
+    'entry': {1: ('key', 'text'), 2: ('value', 'text')},
+    'graph': {
+        1: ('node', 'node*'),
+        2: ('name', 'text'),
+        5: ('initializer', 'tensor*'),
+        11: ('input', 'vector*'),
+        12: ('output', 'vector*'),
+    },
+    'node': {
+        1: ('input', 'text*'),
+        2: ('output', 'text*'),
+        3: ('name', 'text'),
+        4: ('op_type', 'text'),
+        5: ('attribute', 'attribute*'),
+    },
+    'attribute': {1: ('name', 'text'), 2: ('f', 'float'), 3: ('i', 'int'), 20: ('type', 'int')},
+    'tensor': {
+        1: ('dims', 'int*'),
+        2: ('data_type', 'int'),
+        8: ('name', 'text'),
+        9: ('raw_data', 'bytes'),
+    },
+    'vector': {1: ('name', 'text'), 2: ('type', 'type')},
+    'type': {1: ('tensor_type', 'tensor_type')},
+    'tensor_type': {1: ('elem_type', 'int'), 2: ('shape', 'shape')},
+    'shape': {1: ('dim', 'dim*')},
+    'dim': {1: ('dim_value', 'int'), 2: ('dim_param', 'text')},
+}
+"""The messages that ``export`` writes: each field's name and kind; with a star, it repeats."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Graph:
+    """What a file says of itself."""
+
+    contract: str
+    inputs: Vectors
+    outputs: Vectors
+
+
+def read_graph(data: bytes) -> Graph:
+    """Return what the ONNX model in ``data`` is; PolicyFileError if ``export`` writes no such."""
+    model = _Reader().message('model', memoryview(data))
+    metadata: dict[str, str] = {}
+    for entry in model.get('metadata_props', []):
+        key = _only(entry, 'key', '')
+        if key in metadata:
+            raise PolicyFileError(f'graph: expected {key[:80]!r} once in the metadata, got more')
+        metadata[key] = _only(entry, 'value', '')
+    if CONTRACT_KEY not in metadata:
+        raise PolicyFileError(
+            f'is an ONNX model but no policy of mher_ros: it has no metadata {CONTRACT_KEY!r}'
+        )
+    opset: Message = _only(model, 'opset_import', {})
+    version = _only(opset, 'version', None)
+    if version != OPSET or _only(opset, 'domain', ''):
+        raise PolicyFileError(f'graph: expected ONNX with opset {OPSET}, got {version}')
+    content: Message = _only(model, 'graph', {})
+    inputs, outputs = (_vectors(content.get(name, [])) for name in ('input', 'output'))
+    _check_nodes(content, inputs, outputs)
+    return Graph(metadata[CONTRACT_KEY], inputs, outputs)
+
+
+def check_vectors(graph: Graph, interface: TaskInterface) -> None:
+    """Refuse a graph that does not take and give the vectors of ``interface``, in any batch."""
+    expected: dict[str, dict[str, tuple[Field, ...]]] = {
+        'inputs': {'observation': interface.observation, 'desired_goal': interface.goal},
+        'outputs': {'action': interface.action},
+    }
+    for kind, vectors in expected.items():
+        found: Vectors = getattr(graph, kind)
+        if found.keys() != vectors.keys():
+            raise PolicyFileError(
+                f'graph: expected the {kind} {", ".join(vectors)}; got {", ".join(found)[:200]}'
+            )
+        for name, fields in vectors.items():
+            number, shape = found[name]
+            is_free = shape and not isinstance(shape[0], int)
+            if number != FLOAT or not is_free or shape[1:] != [len(fields)]:
+                came = 'tensor(float)' if number == FLOAT else f'tensor of type {number}'
+                raise PolicyFileError(
+                    f'graph: the contract names {len(fields)} entries of {name}, so expected '
+                    f'tensor(float) [batch, {len(fields)}]; got {came} {str(shape)[:80]}'
+                )
+
+
+class _Reader:
+    """Reads the messages of one file."""
+
+    def __init__(self) -> None:
+        self._left = MOST_FIELDS
+
+    def message(self, kind: str, data: memoryview) -> Message:
+        """Return a message; a field that it does not have is not passed over."""
+        message: Message = {}
+        for number, wire, value in self._fields(kind, data):
+            name, what = MESSAGES[kind].get(number, ('', ''))
+            if not name or wire != {'int': VARINT, 'float': FIXED}.get(what.rstrip('*'), BYTES):
+                raise PolicyFileError(
+                    f'graph: {kind} has field {number} of type {wire}, which mher_ros does not '
+                    'write'
+                )
+            values = message.setdefault(name, [])
+            if values and not what.endswith('*'):
+                raise PolicyFileError(f'graph: expected one {name} in {kind}, got more')
+            values.append(self._value(name, what.rstrip('*'), value))
+        return message
+
+    def _value(self, name: str, what: str, value: Any) -> Any:
+        if what == 'text':
+            try:
+                return str(value, 'utf-8')
+            except UnicodeDecodeError as error:
+                raise PolicyFileError(f'graph: {name}: expected text; {error}') from None
+        if what == 'float':
+            return struct.unpack('<f', value)[0]
+        if what == 'int':
+            return value - 2**64 if value >= 2**63 else value
+        return value if what == 'bytes' else self.message(what, value)
+
+    def _fields(self, kind: str, data: memoryview) -> Iterator[tuple[int, int, Any]]:
+        """Yield number, way of writing and value of each field."""
+        place = 0
+        while place < len(data):
+            self._left -= 1
+            if self._left < 0:
+                raise PolicyFileError(f'graph: expected at most {MOST_FIELDS} parts, got more')
+            key, place = _varint(data, place)
+            wire, size = key & 7, 4
+            if wire == VARINT:
+                value, place = _varint(data, place)
+                yield key >> 3, wire, value
+                continue
+            if wire == BYTES:
+                size, place = _varint(data, place)
+            if wire not in (BYTES, FIXED) or size > len(data) - place:
+                raise PolicyFileError(f'is not an ONNX model: {kind} is no protobuf message')
+            yield key >> 3, wire, data[place : place + size]
+            place += size
+
+
+def _varint(data: memoryview, place: int) -> tuple[int, int]:
+    """Return the whole number at ``place``, and where it ends."""
+    value = 0
+    for index, byte in enumerate(data[place : place + 10]):
+        value |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return value % 2**64, place + index + 1
+    raise PolicyFileError('is not an ONNX model: it is no protobuf message')
+
+
+def _only(message: Message, name: str, default: Any) -> Any:
+    return message.get(name, [default])[0]
+
+
+def _vectors(messages: list[Message]) -> Vectors:
+    vectors: Vectors = {}
+    for message in messages:
+        tensor: Message = _only(_only(message, 'type', {}), 'tensor_type', {})
+        dims: list[Message] = _only(tensor, 'shape', {}).get('dim', [])
+        shape = [_only(dim, 'dim_value', _only(dim, 'dim_param', '')) for dim in dims]
+        vectors[_only(message, 'name', '')] = (_only(tensor, 'elem_type', 0), shape)
+    return vectors
+
+
+def _check_nodes(graph: Message, inputs: Vectors, outputs: Vectors) -> None:
+    """
+    Refuse nodes that ``export`` does not write, and more of them than a policy needs.
+
+    Each gives a vector [batch, n] of what the policy is given: nothing can be computed beforehand,
+    nothing grows unseen.
+    """
+    constants = dict(map(_constant, graph.get('initializer', [])))
+    widths: dict[str, int] = {}
+    products = 0
+
+    def add(name: str, width: int) -> None:
+        if not name or name in widths or name in constants:
+            raise PolicyFileError(f'graph: expected each name once, got {name[:80]!r} again')
+        if not 0 < width <= WIDEST or products > MOST_PRODUCTS:
+            raise PolicyFileError(
+                f'graph: expected vectors of 1 to {WIDEST} entries and at most {MOST_PRODUCTS} '
+                f'products; got {width} entries of {name[:80]!r} and {products} products so far'
+            )
+        widths[name] = width
+
+    for name, (_, shape) in inputs.items():
+        width = shape[1] if len(shape) == 2 else 0
+        add(name, width if isinstance(width, int) else 0)
+    for node in graph.get('node', []):
+        names, operator = node.get('input', []), _only(node, 'op_type', '')
+        taken = [name for name in names if name in widths]
+        fixed = [constants.get(name, NOTHING) for name in names[len(taken) :]]
+        width = _width(operator, node, [widths[name] for name in taken], fixed)
+        products += width + sum(constant.size for constant in fixed)
+        add(_only(node, 'output', ''), width)
+    for name, (_, shape) in outputs.items():
+        if name not in widths or shape[1:] != [widths[name]]:
+            raise PolicyFileError(f'graph: the output {name[:80]!r} is none that its nodes give')
+
+
+def _constant(tensor: Message) -> tuple[str, NDArray[Any]]:
+    name, dims = _only(tensor, 'name', ''), tensor.get('dims', [])
+    dtype, raw = DTYPES.get(_only(tensor, 'data_type', 0)), _only(tensor, 'raw_data', b'')
+    is_whole = dtype is not None and len(dims) <= 2 and min(dims, default=1) > 0
+    if dtype is None or not is_whole or math.prod(dims) * dtype.itemsize != len(raw):
+        raise PolicyFileError(
+            f'graph: expected {name[:80]!r} to be float32 or int64, in at most 2 dimensions; '
+            f'got {len(raw)} bytes for {str(dims)[:80]}'
+        )
+    values = np.frombuffer(raw, dtype).reshape(dims)
+    if not np.isfinite(values).all():
+        raise PolicyFileError(f'graph: expected finite numbers in {name[:80]!r}')
+    return name, values
+
+
+def _width(operator: str, node: Message, vectors: list[int], fixed: Constants) -> int:
+    """Return how many entries the vector has that a node gives."""
+    if operator not in OPERATORS:
+        raise PolicyFileError(
+            f'graph: expected the operators {", ".join(OPERATORS)}; got {operator[:80]!r}'
+        )
+    rule, attributes = OPERATORS[operator]
+    given = [
+        (
+            _only(attribute, 'name', ''),
+            _only(attribute, ATTRIBUTE_FIELDS.get(_only(attribute, 'type', 0), ''), None),
+        )
+        for attribute in node.get('attribute', [])
+    ]
+    width = rule(vectors, fixed) if vectors else 0
+    if sorted(given, key=str) != sorted(attributes.items(), key=str) or not width:
+        raise PolicyFileError(
+            f'graph: expected {operator} as mher_ros writes it, got it of {vectors[:10]} and '
+            f'{[constant.shape for constant in fixed[:10]]} with {given[:10]}'
+        )
+    if len(node.get('output', [])) != 1:
+        raise PolicyFileError(f'graph: expected one output of {operator}')
+    return width
+
+
+def _unchanged(vectors: list[int], fixed: Constants) -> int:
+    return vectors[0] if len(vectors) == 1 and not fixed else 0
+
+
+def _clipped(vectors: list[int], fixed: Constants) -> int:
+    return vectors[0] if len(vectors) == 1 and _forms(fixed) == [('f', ())] * 2 else 0
+
+
+def _entrywise(vectors: list[int], fixed: Constants) -> int:
+    fits = len(vectors) + len(fixed) == 2 and len(set(vectors)) == 1
+    known = ('f', ()), ('f', (vectors[0],))
+    return vectors[0] if fits and all(form in known for form in _forms(fixed)) else 0
+
+
+def _joined(vectors: list[int], fixed: Constants) -> int:
+    return 0 if fixed else sum(vectors)
+
+
+def _part(vectors: list[int], fixed: Constants) -> int:
+    if len(vectors) != 1 or _forms(fixed) != [('i', (1,))] * 4:
+        return 0
+    start, end, axis, step = (int(constant[0]) for constant in fixed)
+    return len(range(vectors[0])[start:end]) if (axis, step) == (1, 1) else 0
+
+
+def _layer(vectors: list[int], fixed: Constants) -> int:
+    if len(vectors) != 1 or not fixed or fixed[0].ndim != 2:
+        return 0
+    outputs = fixed[0].shape[0]
+    form = [('f', (outputs, vectors[0])), ('f', (outputs,))]
+    return outputs if _forms(fixed) in (form[:1], form) else 0
+
+
+def _forms(constants: Constants) -> list[tuple[str, tuple[int, ...]]]:
+    return [(constant.dtype.kind, constant.shape) for constant in constants]
+
+
+NOTHING: NDArray[Any] = np.empty((0, 0, 0), np.bool_)
+"""Stands for the value of a name that nothing has."""
+OPERATORS: Mapping[str, tuple[Callable[[list[int], Constants], int], Mapping[str, float]]] = {
+    'Clip': (_clipped, {}),
+    'Concat': (_joined, {'axis': -1}),
+    'Cos': (_unchanged, {}),
+    'Div': (_entrywise, {}),
+    'Gemm': (_layer, {'alpha': 1.0, 'beta': 1.0, 'transA': 0, 'transB': 1}),
+    'Mul': (_entrywise, {}),
+    'Relu': (_unchanged, {}),
+    'Sin': (_unchanged, {}),
+    'Slice': (_part, {}),
+    'Sub': (_entrywise, {}),
+    'Tanh': (_unchanged, {}),
+}
+"""
+The operators that ``export`` writes, each with its attributes.
+
+Of the widths of the vectors that it takes, and the constants after them, a rule gives the width of
+what comes out, or 0 where they do not fit.
+"""
