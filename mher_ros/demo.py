@@ -15,7 +15,7 @@ from mher_ros.options import OptionError
 from mher_ros.policy import load
 from mher_ros.policy.run import OnnxPolicy
 from mher_ros.ros.bringup.processes import run_system
-from mher_ros.ros.deployed_arm import reach_goals, trained_workspace, Trial
+from mher_ros.ros.deployed_arm import deployed_workspace, reach_goals, Trial
 from mher_ros.ros.node_process import node_process
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.tasks import task_class
@@ -78,7 +78,7 @@ def _tell(folder: Path, seed: int) -> int:
         flush=True,
     )
     policy = load(folder / POLICY)
-    space = trained_workspace(policy.interface, ROBOT)
+    space = deployed_workspace(policy.interface, ROBOT)
     goals = np.random.default_rng(seed).uniform(space.low, space.high, (GOALS, 3))
     threshold = task_class(policy.interface.task).default_options.threshold
     trials = reach_goals(ROBOT, folder / POLICY, goals, threshold)
@@ -173,7 +173,7 @@ def _draw(path: Path, rows: list[dict[str, str]], trials: list[Trial]) -> None:
 
 
 def _height(trial: Trial) -> float:
-    """Return how high a goal is: one below the table's top would not be seen."""
+    """Return how high a goal is: the table hides little of a high one."""
     return float(trial.goal[2])
 
 

@@ -44,6 +44,7 @@ class OurLearner:
             'schedule.episodes_per_epoch': 10**9,
             'schedule.steps': 10**9,
             'schedule.until': 0.0,
+            'task.reachable_goals': False,  # FetchReach-v4 as it is, as all others have it
         }
         config = make_config(TASK, algorithm, preset, seed, changes)
         self._trainer = Trainer(config, make(TASK, config.task), Evaluator(TASK).run, None)
@@ -56,7 +57,7 @@ class OurLearner:
         return self._trainer.env_steps
 
     def learn_until(self, steps: int) -> None:
-        self._trainer.run(asked_to_stop=lambda: self.steps >= steps)
+        self._trainer.run(asked_to_stop=lambda: self.steps >= steps and self._trainer.has_learnt)
 
     def policy(self) -> PolicyFunction:
         return self._trainer.agent.policy_function()

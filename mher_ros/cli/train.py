@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import json
 import os
 from pathlib import Path
@@ -79,6 +81,8 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         unit = make(config.task_name, config.task).interface.goal[0].unit
         display = terminal_display(plan_text(config, folder), unit, config.schedule.steps)
+    # Python's last look for garbage takes seconds with torch, and frees nothing that matters.
+    atexit.register(gc.freeze)
     stop = _StopOnSignal()
     try:
         trainer, ending = start_training(
@@ -106,9 +110,13 @@ def run(chosen: argparse.Namespace) -> int:
         print(f'stopped after {trainer.env_steps} steps: {ending.value}')
         if ending in (Ending.STEPS, Ending.TIME) and config.schedule.until:
             print(f'success {config.schedule.until:g} did not hold over two evaluations')
-        print(f'{exported_text(folder, config)}\nrun:    {folder}')
+        where = shlex.quote(str(folder))
+        if ending is not Ending.ASKED:
+            print(exported_text(folder, config))
+        elif trainer.agent.updates:
+            print(f'policy so far: mher export {where}')
+        print(f'run:    {folder}')
         if ending is Ending.ASKED:
-            where = shlex.quote(str(folder))
             print(f'go on with: mher train {config.task_name} --resume --out {where}')
     return INTERRUPTED if ending is Ending.ASKED else 0
 
@@ -131,7 +139,7 @@ class _StopOnSignal:
             raise KeyboardInterrupt
         self._asked = True
         # Not print: whoever holds the terminal's lock may be what was interrupted.
-        os.write(2, b'\nstopping after this episode, with a checkpoint; again to stop at once\n')
+        os.write(2, b'\nstopping, with a checkpoint; again to stop at once\n')
 
     def restore(self) -> None:
         for number, handler in self._before.items():

@@ -62,11 +62,6 @@ class Agent(Learner):
         if self.dynamics is not None:
             self.dynamics.see(torch.from_numpy(seen.observations), torch.from_numpy(seen.actions))
 
-    def warm_up_model(self) -> None:
-        """Train the model on the random episodes."""
-        for _ in range(self._config.model.warmup_fits if self.dynamics else 0):
-            self._fit_model(self.replay.sample(self._config.model.warmup_batch, self._rng))
-
     def update(self) -> None:
         """Do one update of model, critic and actor on one batch."""
         settings = self._config.agent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 import json
 import math
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
 from mher_ros.learning import streams
+from mher_ros.learning.checkpoint import check_alike
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.dynamics import Dynamics
 from mher_ros.learning.model_replay import ModelReplay
@@ -42,6 +44,9 @@ class Learner(abc.ABC):
         self.interface, self._config = interface, config
         self._rng = np.random.default_rng([config.seed, streams.ACTING])
         self.updates = 0
+        self.interrupt: Callable[[], None] = lambda: None
+        """Called before whatever takes long; may raise StopAsked, also from another thread."""
+        self._warm_up_done = 0
         self._losses: dict[str, list[float]] = {}
 
     @property
@@ -57,13 +62,16 @@ class Learner(abc.ABC):
     def store(self, episode: Episode) -> None:
         """Keep an episode and take it into the running statistics."""
 
-    @abc.abstractmethod
     def warm_up_model(self) -> None:
-        """Train what can be trained on the random episodes."""
+        """Train what can be trained on the random episodes, or go on with it after a stop."""
+        for fit in self._warm_up_fits()[self._warm_up_done :]:
+            self.interrupt()
+            fit()
+            self._warm_up_done += 1
 
     @abc.abstractmethod
     def update(self) -> None:
-        """Do one update on one batch."""
+        """Do one update on one batch, or what is left of it after a stop."""
 
     @property
     @abc.abstractmethod
@@ -118,20 +126,30 @@ class Learner(abc.ABC):
             **{name: _tensors(replay.state()) for name, replay in self._replays().items()},
             'rng': json.dumps(self._rng.bit_generator.state),
             'updates': self.updates,
+            'warm_up_done': self._warm_up_done,
             'losses': self._losses,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Restore what ``state`` returned."""
+        """Restore what ``state`` returned; what is no such state raises some built-in error."""
+        if not isinstance(state, dict):
+            raise TypeError(f'the state of a learner is expected, got a {type(state).__name__}')
+        modules = {name: module.state_dict() for name, module in self._modules().items()}
+        check_alike('modules', state['modules'], modules)
         for name, module in self._modules().items():
             module.load_state_dict(state['modules'][name])
         for optimiser, saved in zip(self._optimisers(), state['optimisers'], strict=True):
-            optimiser.load_state_dict(saved)
+            _load_optimiser(optimiser, saved)
         for name, replay in self._replays().items():
             replay.load_state({key: tensor.numpy() for key, tensor in state[name].items()})
         self._rng.bit_generator.state = json.loads(state['rng'])
+        if type(state['updates']) is not int or state['updates'] < 0:
+            raise ValueError(f'updates: a count is expected, got {state["updates"]!r}')
         self.updates = state['updates']
-        self._losses = {name: list(values) for name, values in state['losses'].items()}
+        self._warm_up_done = int(state.get('warm_up_done', 0))
+        self._losses = {str(name): list(values) for name, values in state['losses'].items()}
+        if not np.isfinite([value for values in self._losses.values() for value in values]).all():
+            raise ValueError('losses: finite numbers are expected')
 
     @abc.abstractmethod
     def _best_action(
@@ -151,6 +169,15 @@ class Learner(abc.ABC):
         """Return every replay by its name."""
         return {'replay': self.replay}
 
+    def _warm_up_fits(self) -> list[Callable[[], None]]:
+        """Return the fits of the warm-up, in their order."""
+        settings = self._config.model
+
+        def fit() -> None:
+            self._fit_model(self.replay.sample(settings.warmup_batch, self._rng))
+
+        return [fit] * (settings.warmup_fits if self.dynamics is not None else 0)
+
     def _fit_model(self, transitions: Transitions) -> None:
         assert self.dynamics is not None
         loss = self.dynamics.fit(
@@ -168,6 +195,20 @@ class Learner(abc.ABC):
                 'weights or learning rates may help'
             )
         self._losses.setdefault(name, []).append(value)
+
+
+def _load_optimiser(optimiser: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
+    groups = optimiser.state_dict()['param_groups']
+    for group, before in zip(groups, saved['param_groups'], strict=True):
+        for key, value in group.items():
+            if before.get(key, value) != value:
+                raise ValueError(f'{key} of an optimiser: {value} is expected, got {before[key]}')
+    optimiser.load_state_dict(saved)
+    parameters = [one for group in optimiser.param_groups for one in group['params']]
+    for parameter in parameters:
+        for key, value in optimiser.state[parameter].items():
+            form = torch.zeros(()) if key == 'step' else parameter.detach()
+            check_alike(f'{key} of an optimiser', value, torch.zeros_like(form))
 
 
 def _tensors(arrays: dict[str, NDArray[np.generic]]) -> dict[str, torch.Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
 import zlib
 
 from mher_ros.interface import TaskInterface
@@ -44,7 +46,11 @@ class PlanGanAgent(Learner):
         self.dynamics = Dynamics(n, k, config.model, weights)
         self.gans = Gans(self.space, plan, weights)
         self._plan = plan
-        self._planner = Planner(self.space, self.gans.slow_generators, self.dynamics, plan)
+        self._planner = Planner(
+            self.space, self.gans.slow_generators, self.dynamics, plan, lambda: self.interrupt()
+        )
+        self._fits = 0
+        """Done of the update under way."""
         self._offsets: NDArray[np.float32] | None = None
 
     @property
@@ -81,19 +87,27 @@ class PlanGanAgent(Learner):
         self.space.see(observations, following, torch.from_numpy(goals))
         self.dynamics.see(observations, torch.from_numpy(seen.actions))
 
-    def warm_up_model(self) -> None:
-        """Train model and GANs on the random episodes."""
-        for _ in range(self._config.model.warmup_fits):
-            self._fit_model(self.replay.sample(self._config.model.warmup_batch, self._rng))
-        for _ in range(self._plan.warmup_fits):
-            self._fit_gans()
-
     def update(self) -> None:
         """Do one update: some fits of the model and of every GAN."""
-        for _ in range(self._plan.fits_per_update):
+        while self._fits < self._plan.fits_per_update:
+            self.interrupt()
             self._fit_model(self.replay.sample(self._plan.batch, self._rng))
             self._fit_gans()
+            self._fits += 1
+        self._fits = 0
         self.updates += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return all that ``load_state`` needs, also in the middle of an update."""
+        return {**super().state(), 'fits': self._fits}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore what ``state`` returned."""
+        super().load_state(state)
+        self._fits = state.get('fits', 0)
+
+    def _warm_up_fits(self) -> list[Callable[[], None]]:
+        return [*super()._warm_up_fits(), *[self._fit_gans] * self._plan.warmup_fits]
 
     @property
     def virtual_offsets(self) -> NDArray[np.float32] | None:

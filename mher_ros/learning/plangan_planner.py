@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
 
 from mher_ros.learning.dynamics import Dynamics
@@ -62,10 +63,16 @@ class Planner:
     """
 
     def __init__(
-        self, space: Space, generators: Generators, dynamics: Dynamics, config: PlanConfig
+        self,
+        space: Space,
+        generators: Generators,
+        dynamics: Dynamics,
+        config: PlanConfig,
+        interrupt: Callable[[], None] = lambda: None,
     ) -> None:
+        """``interrupt`` is called before each imagined step, and may raise: a plan takes time."""
         self._space, self._generators, self._dynamics = space, generators, dynamics
-        self._config = config
+        self._config, self._interrupt = config, interrupt
 
     @torch.inference_mode()
     def plan(self, observations: Tensor, goals: Tensor, chances: Chances) -> Tensor:
@@ -111,6 +118,7 @@ class Planner:
         time_at_goal = self._at_goal(states, goals) * config.trajectories
         states = states.expand(config.trajectories, *states.shape)
         for latent, order in zip(chances.latent, chances.order, strict=True):
+            self._interrupt()
             # Only how many are at the goal counts, so no trajectory need return to its place.
             states = states[order]
             actions, changes = self._imagine(space.features(states, goals), latent)

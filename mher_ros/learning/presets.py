@@ -6,7 +6,7 @@ from typing import Any
 
 from mher_ros.learning.plangan_config import CHEAP_PLAN
 
-__all__ = ['EPISODES_PER_EPOCH', 'PRECISION', 'PRESETS']
+__all__ = ['DEPLOYED', 'EPISODES_PER_EPOCH', 'PRECISION', 'PRESETS']
 
 CHEAP = {f'plan.{key}': value for key, value in CHEAP_PLAN.items()}
 FAST: dict[str, Any] = {
@@ -68,6 +68,9 @@ Named sets of values; ``paper`` is the authors' newest code, ``paper_2021`` that
 ``precise`` is ``fast`` with a goal that is harder to hit: for policies that lead an arm. ``rooms``
 is for ways around walls.
 """
+
+DEPLOYED = ('fast', 'precise')
+"""For policies that are deployed: they are trained with goals that can be reached."""
 
 PRECISION = 0.4
 """The threshold of ``precise`` over the task's own."""

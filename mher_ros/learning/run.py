@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
+import copy
 import fcntl
 import json
 import os
@@ -15,12 +16,14 @@ from mher_ros.files import remove_leftovers, write_atomically
 from mher_ros.learning.config import config_from_dict, make_config, TrainConfig
 from mher_ros.learning.episodes import EPISODES
 from mher_ros.learning.model_export import export_model
+from mher_ros.learning.networks import Policy
 from mher_ros.learning.progress import CsvProgress, Progress, TensorBoardProgress
 from mher_ros.learning.run_folder import CONFIG, load_config, MODEL, POLICY, PROGRESS
 from mher_ros.learning.train import BUDGETS, CHECKPOINT, Ending, Evaluate, Trainer
 from mher_ros.options import describe, OptionError, override
 from mher_ros.policy.contract import Contract
 from mher_ros.policy.export import export_policy
+from mher_ros.policy.run import load
 from mher_ros.tasks import make, task_class
 from mher_ros.tasks.rollouts import Evaluator
 import numpy as np
@@ -114,7 +117,7 @@ def start_training(
     began: Callable[[Trainer], None] = lambda trainer: None,
 ) -> tuple[Trainer, Ending]:
     """
-    Train until a budget is used up, then export the policy if asked.
+    Train until a budget is used up, then export the policy, unless it was asked to stop.
 
     It trains on ``arm``, an env and what evaluates a policy on it, or else on the task in this
     process. Without ``resume`` the folder must not hold a run yet. ``began`` gets the trainer
@@ -149,9 +152,8 @@ def start_training(
         began(trainer)
         ending = trainer.run(asked_to_stop, asked_to_save)
         at_the_end.close()
-        # An arm waits for nobody: who wants it to stop does not want to wait for a file.
-        leave_at_once = arm is not None and ending is Ending.ASKED
-        if export and trainer.agent.updates and not leave_at_once:
+        # Who wants it to stop does not want to wait for a file.
+        if export and trainer.agent.updates and ending is not Ending.ASKED:
             _export(trainer, config, _exported(trainer, folder))
     return trainer, ending
 
@@ -177,12 +179,18 @@ def exported_text(folder: Path, config: TrainConfig) -> str:
             f'policy: none: {config.algorithm} has no network that acts, it plans each action '
             f'anew\nmodel:  {folder / MODEL}'
         )
-    return f'policy: {folder / POLICY if (folder / POLICY).exists() else "none yet"}'
+    if not (folder / POLICY).exists():
+        return 'policy: none yet'
+    text, contract = f'policy: {folder / POLICY}', load(folder / POLICY).contract
+    if not contract.evaluation:
+        return text
+    steps, rate = contract.training['env_steps'], 100.0 * contract.evaluation['success_rate']
+    return f'{text}\nof:     {steps} steps, where success was best: {rate:.1f} %'
 
 
 def export_run(folder: Path, path: Path | None = None) -> Path:
     """
-    Write the policy of the run's checkpoint to ``path`` (default: into the folder).
+    Write the best policy of the run's checkpoint to ``path`` (default: into the folder).
 
     Of a learner that plans it is the model of the dynamics. Returns where it was written.
     """
@@ -241,27 +249,31 @@ def _exported(trainer: Trainer, folder: Path) -> Path:
 
 
 def _export(trainer: Trainer, config: TrainConfig, path: Path) -> None:
+    """Write the policy that did best in an evaluation, or the latest if there was none."""
     agent = trainer.agent
     recorded = agent.replay.sample(REPLAYED, np.random.default_rng(config.seed))
     if agent.policy is None:
         assert agent.dynamics is not None
         export_model(agent.dynamics, path, recorded.observations, recorded.actions)
         return
+    policy: Policy = copy.deepcopy(agent.policy)
+    evaluation: dict[str, Any] = {}
+    of = {'env_steps': trainer.env_steps, 'episodes': trainer.episodes, 'updates': agent.updates}
+    if trainer.best is not None:
+        policy.load_state_dict(trainer.best['policy'])
+        evaluation = trainer.best['evaluation']
+        of = {key: trainer.best[key] for key in of}
     training: dict[str, Any] = {
         'algorithm': config.algorithm,
         'preset': config.preset,
         'seed': config.seed,
-        'env_steps': trainer.env_steps,
-        'episodes': trainer.episodes,
-        'updates': agent.updates,
+        **of,
+        'run_env_steps': trainer.env_steps,
         'mher_ros': mher_ros.__version__,
         'config': config.to_dict(),
     }
-    # A run stopped between two evaluations has a newer policy than the one last evaluated.
-    current = trainer.evaluation.get('updates') == agent.updates
-    evaluation = trainer.evaluation if current else {}
     export_policy(
-        agent.policy,
+        policy,
         Contract(agent.interface, training, evaluation),
         path,
         recorded.observations,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import enum
 import json
+import math
 from pathlib import Path
 import time
 from typing import Any
 
-from mher_ros.errors import ArmError, EpisodeLostError, StopAsked, TRIES
+from mher_ros.errors import ArmError, EpisodeLostError, MherError, StopAsked, TRIES
 from mher_ros.learning import streams
 from mher_ros.learning.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from mher_ros.learning.config import TrainConfig
@@ -25,6 +26,8 @@ from numpy.typing import NDArray
 __all__ = ['Ending', 'Evaluate', 'Trainer']
 
 CHECKPOINT = 'checkpoint'
+BUILT_IN = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What a state of something else raises where it is put in."""
 BUDGETS = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}
 
 Evaluate = Callable[[PolicyFunction, Sequence[int]], Evaluation]
@@ -47,7 +50,8 @@ class Trainer:
     ``evaluate`` tries a policy from given reset seeds. A checkpoint is written after every
     evaluation and when the run stops; a run that goes on from it does exactly what it would have
     done without the pause. Either may raise ``StopAsked`` at any time: the run then stops as if
-    the episode or evaluation under way had not begun. An episode that the env declares lost is
+    the episode or evaluation under way had not begun. Updates that are left are done when the run
+    goes on. An episode that the env declares lost is
     done again, from the same seed and with the same chance; any other trouble with the arm ends
     the run, with a checkpoint.
     """
@@ -65,38 +69,70 @@ class Trainer:
         self.agent = make_learner(env.interface, config)
         self._recorder = EpisodeRecorder(env.interface, env.joint_names)
         self.rows: list[Row] = []
-        self.evaluation: dict[str, Any] = {}
+        self.best: dict[str, Any] | None = None
+        """The policy (its ``state_dict``) that did best, its evaluation, and when that was."""
         self.env_steps = 0
         self.episodes = 0
         self._training_successes: list[bool] = []
+        self._updates_left: int | None = None
+        """Of those that follow the last episode; None: all that follows it is done."""
+        self._asked_to_stop: Callable[[], bool] = lambda: False
         self._seconds_before = 0.0
         self._started = time.monotonic()
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether all is done that follows the episodes so far."""
+        return self._updates_left is None
 
     def resume(self) -> None:
         """Go on from the folder's checkpoint."""
         assert self._folder is not None
         path = self._folder / CHECKPOINT
         state = load_checkpoint(path)
-        began_with, goes_on_with = json.loads(state['config']), _lasting(self._config)
-        for key, value in json.loads(json.dumps(goes_on_with)).items():
+        try:
+            self._check_config(path, json.loads(state['config']))
+            self._restore(state)
+        except MherError:
+            raise
+        except BUILT_IN as error:
+            reason = f'{type(error).__name__}: {error}'.splitlines()[0]
+            raise CheckpointError(
+                f'the checkpoint {path} holds no state of this run: {reason[:400]}'
+            ) from error
+        for progress in self._progress:
+            progress.resume(self.rows)
+        try:
+            steps = self._config.schedule.episode_steps
+            self._recorder.resume(self._folder / EPISODES, self.episodes, steps)
+        except EpisodesError as error:
+            self._warn(f'the episodes so far will not be shown: {error}')
+
+    def _check_config(self, path: Path, began_with: dict[str, Any]) -> None:
+        for key, value in json.loads(json.dumps(_lasting(self._config))).items():
             # An option that did not exist then was what it is unless it is chosen.
-            if key in began_with and began_with[key] != value:
+            if began_with.get(key, value) != value:
                 raise CheckpointError(
                     f'the checkpoint {path} is of a run whose {key} was {began_with[key]}, '
                     f'not {value}'
                 )
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take up what ``save`` wrote; what is no such state raises one of ``BUILT_IN``."""
         self.agent.load_state(state['agent'])
-        self.rows = list(state['rows'])
-        self.evaluation = dict(state['evaluation'])
+        self.rows = [_checked_row(row) for row in state['rows']]
+        if any(row.keys() != self.rows[0].keys() for row in self.rows):
+            raise ValueError('rows: the same figures are expected in each')
+        self.best = self._checked_best(state['best'])
         self.env_steps, self.episodes = state['env_steps'], state['episodes']
-        self._training_successes = list(state['training_successes'])
-        self._seconds_before = state['seconds']
-        for progress in self._progress:
-            progress.resume(self.rows)
-        try:
-            self._recorder.resume(self._folder / EPISODES, self.episodes)
-        except EpisodesError as error:
-            self._warn(f'the episodes so far will not be shown: {error}')
+        if (self.episodes, type(self.env_steps)) != (self.agent.replay.episodes_stored, int):
+            raise ValueError(f'episodes: those of the replay are expected, got {self.episodes}')
+        self._training_successes = list(map(bool, state['training_successes']))
+        left = state.get('updates_left')
+        self._updates_left = None if left is None else int(left)
+        self._seconds_before = float(state['seconds'])
+        if not 0.0 <= self._seconds_before < math.inf or self.env_steps < 0:
+            raise ValueError('env_steps and seconds: counts are expected')
 
     def save(self) -> None:
         """Write the checkpoint, and before it the episodes: later ones are dropped on resume."""
@@ -111,10 +147,11 @@ class Trainer:
             'config': json.dumps(_lasting(self._config)),
             'agent': self.agent.state(),
             'rows': self.rows,
-            'evaluation': self.evaluation,
+            'best': self.best,
             'env_steps': self.env_steps,
             'episodes': self.episodes,
             'training_successes': self._training_successes,
+            'updates_left': self._updates_left,
             'seconds': self._seconds(),
         }
         save_checkpoint(self._folder / CHECKPOINT, state)
@@ -127,11 +164,14 @@ class Trainer:
         """
         Train until a budget is used up; leaves a checkpoint, also when asked to stop.
 
-        Both wishes are looked at between episodes; ``asked_to_save`` forgets its own.
+        ``asked_to_stop`` is called again and again, also while an action is planned, a network
+        fitted or a policy evaluated; ``asked_to_save`` between episodes, and forgets its wish.
         """
         self._started = time.monotonic()
+        self._asked_to_stop = asked_to_stop
+        self.agent.interrupt = self._stop_if_asked
         try:
-            ending = self._run_until_an_end(asked_to_stop, asked_to_save)
+            ending = self._run_until_an_end(asked_to_save)
         except StopAsked:
             ending = Ending.ASKED
         except ArmError:
@@ -140,17 +180,20 @@ class Trainer:
         self.save()
         return ending
 
-    def _run_until_an_end(
-        self, asked_to_stop: Callable[[], bool], asked_to_save: Callable[[], bool]
-    ) -> Ending:
+    def _stop_if_asked(self) -> None:
+        if self._asked_to_stop():
+            raise StopAsked('stopped in the middle of an episode, an update or an evaluation')
+
+    def _run_until_an_end(self, asked_to_save: Callable[[], bool]) -> Ending:
         while True:
+            if self._updates_left is not None:
+                self._learn(self._updates_left)
             if self._epoch_is_over() and self._rows_behind():
                 self._close_epoch()
             ending = self._ending()
-            if ending is None and asked_to_stop():
-                return Ending.ASKED
             if ending is not None:
                 break
+            self._stop_if_asked()
             if asked_to_save():
                 self.save()
                 for progress in self._progress:
@@ -188,27 +231,31 @@ class Trainer:
         self._tell('warm-up' if warming_up else 'collecting')
         episode, joints = self._collect(random=warming_up)
         agent.store(episode)
-        number, before = self.episodes, self.env_steps
+        self._recorder.add(self.episodes, self.env_steps, episode, joints)
         self.env_steps += len(episode)
         self.episodes += 1
-        if warming_up:
-            if self.episodes == schedule.warmup_episodes:
-                self._tell('model')
-                agent.warm_up_model()
-                self._update(schedule.warmup_updates)
-            self._recorder.add(number, before, episode, joints, agent.virtual_offsets)
+        if self.episodes < schedule.warmup_episodes:
             return
-        interface = self._env.interface
-        achieved = interface.achieved_goal(episode.observations[-1])
-        self._training_successes.append(bool(interface.reward(achieved, episode.goal) == 0.0))
-        self._update(schedule.updates_per_episode)
-        self._recorder.add(number, before, episode, joints, agent.virtual_offsets)
+        if not warming_up:
+            interface = self._env.interface
+            achieved = interface.achieved_goal(episode.observations[-1])
+            self._training_successes.append(bool(interface.reward(achieved, episode.goal) == 0.0))
+        self._learn(schedule.warmup_updates if warming_up else schedule.updates_per_episode)
 
-    def _update(self, count: int) -> None:
-        for index in range(count):
+    def _learn(self, updates: int) -> None:
+        """Do the updates that follow an episode, or what is left of them after a stop."""
+        self._updates_left = updates
+        if self.episodes == self._config.schedule.warmup_episodes:
+            self._tell('model')
+            self.agent.warm_up_model()
+        for index in range(updates):
             if index % 10 == 0:
                 self._tell('learning')
+            self._stop_if_asked()
             self.agent.update()
+            self._updates_left -= 1
+        self._updates_left = None
+        self._recorder.note_virtual_offsets(self.agent.virtual_offsets)
 
     def _collect(self, random: bool) -> tuple[Episode, NDArray[np.float64]]:
         """Return an episode and the joints' positions (T + 1, q) in it."""
@@ -233,6 +280,7 @@ class Trainer:
         joints = np.empty((steps + 1, len(self._env.joint_names)))
         observations[0], joints[0] = start['observation'], self._env.joint_state()[0]
         for step in range(steps):
+            self._stop_if_asked()
             actions[step] = (
                 self.agent.random_action() if random else self.agent.act(observations[step], goal)
             )
@@ -247,14 +295,55 @@ class Trainer:
             episode_seed(self._config.seed, streams.TEST, self.episodes, index)
             for index in range(self._config.schedule.evaluation_goals)
         ]
-        evaluation = self._evaluate(self.agent.policy_function(), seeds)
-        self.evaluation = {**evaluation.summary(), 'updates': self.agent.updates}
+        evaluation = self._evaluate(self._interruptible(self.agent.policy_function()), seeds)
+        self._keep_best(evaluation)
         row = self._row(evaluation)
         self._training_successes = []
         self.rows.append(row)
         self.save()
         for progress in self._progress:
             progress.row(row)
+
+    def _interruptible(self, policy: PolicyFunction) -> PolicyFunction:
+        def act(
+            observations: NDArray[np.float64], goals: NDArray[np.float64]
+        ) -> NDArray[np.float32]:
+            self._stop_if_asked()
+            return policy(observations, goals)
+
+        return act
+
+    def _checked_best(self, best: Any) -> dict[str, Any] | None:
+        """Return what ``_keep_best`` keeps, or an error if it is of another policy."""
+        if best is None:
+            return None
+        policy, found = self.agent.policy, best['policy']
+        expected = {} if policy is None else policy.state_dict()
+        if {key: value.shape for key, value in found.items()} != {
+            key: value.shape for key, value in expected.items()
+        }:
+            raise ValueError('best: a policy of the same networks is expected')
+        if not all(bool(value.isfinite().all()) for value in found.values()):
+            raise ValueError('best: finite numbers are expected')
+        float(best['evaluation']['success_rate'])
+        if not all(type(best[key]) is int for key in ('env_steps', 'episodes', 'updates')):
+            raise ValueError('best: counts are expected')
+        return dict(best)
+
+    def _keep_best(self, evaluation: Evaluation) -> None:
+        """Keep the policy if none did better: of two that did equally well, the later one."""
+        policy = self.agent.policy
+        if policy is None:
+            return
+        if self.best and self.best['evaluation']['success_rate'] > evaluation.success_rate:
+            return
+        self.best = {
+            'policy': {name: value.clone() for name, value in policy.state_dict().items()},
+            'evaluation': evaluation.summary(),
+            'env_steps': self.env_steps,
+            'episodes': self.episodes,
+            'updates': self.agent.updates,
+        }
 
     def _row(self, evaluation: Evaluation) -> Row:
         agent = self.agent
@@ -285,6 +374,16 @@ class Trainer:
     def _warn(self, text: str) -> None:
         for progress in self._progress:
             progress.warning(text)
+
+
+def _checked_row(row: Any) -> Row:
+    """Return one row of figures; TypeError, ValueError or KeyError if it is none."""
+    for key, value in row.items():
+        if type(value) not in (int, float, type(None)) or not math.isfinite(value or 0.0):
+            raise ValueError(f'rows: finite numbers are expected, {key} is {value!r}')
+    for key in ('env_steps', 'success_rate', 'final_error'):
+        float(row[key])
+    return dict(row)
 
 
 def _lasting(config: TrainConfig) -> dict[str, Any]:

@@ -7,8 +7,11 @@ Python between two MuJoCo calls is leaner.
 
 from __future__ import annotations
 
+import dataclasses
+
 from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.interface import Field, TaskInterface
+from mher_ros.options import option
 from mher_ros.tasks.mujoco_task import MujocoTask, package_folder
 from mher_ros.tasks.task import TaskOptions
 import mujoco
@@ -21,15 +24,26 @@ TARGET_STEP = np.float32(0.05)
 """Displacement of the gripper's target by an action of 1 [m]; the gripper follows about 0.03."""
 GOAL_RANGE = 0.15
 """Goals lie within this of the initial gripper position on each axis [m]."""
+LOWEST = 0.42
+"""Height at which the gripper rests on the table [m]; no lower goal can be reached."""
 FINGERS = ('robot0:r_gripper_finger_joint', 'robot0:l_gripper_finger_joint')
 TOOL_ROTATION = np.array((1.0, 0.0, 1.0, 0.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class FetchReachOptions(TaskOptions):
+    """Options of the Fetch arm."""
+
+    reachable_goals: bool = option(
+        False, 'leave out the goals inside the table, which FetchReach-v4 has: 12 in 100'
+    )
 
 
 class FetchReach(MujocoTask):
     """A 7-joint Fetch arm whose gripper is led by displacements of a welded target."""
 
     summary = 'a Fetch arm reaches for a point'
-    default_options = TaskOptions(threshold=0.05)
+    default_options = FetchReachOptions(threshold=0.05)
     substeps = 20
     camera = {
         'lookat': (1.25, 0.75, 0.6),
@@ -65,7 +79,14 @@ class FetchReach(MujocoTask):
         data.mocap_quat[0] = TOOL_ROTATION
         mujoco.mj_step(model, data, nstep=10 * cls.substeps)
 
+    @property
+    def _goals_are_reachable(self) -> bool:
+        assert isinstance(self.options, FetchReachOptions)
+        return self.options.reachable_goals
+
     def _draw_goal(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        if self._goals_are_reachable:
+            return rng.uniform(self.interface.goal_low, self.interface.goal_high)
         return self._home + rng.uniform(-GOAL_RANGE, GOAL_RANGE, 3)
 
     def _reset_state(self, rng: np.random.Generator) -> None:
@@ -102,6 +123,9 @@ class FetchReach(MujocoTask):
         period = self.substeps * self.model.opt.timestep
         per_period = f'm/s * {period:g} s'
         axes = 'xyz'
+        low = self._home - GOAL_RANGE
+        if self._goals_are_reachable:
+            low[2] = LOWEST
         return TaskInterface(
             task='fetch_reach',
             observation=(
@@ -119,7 +143,7 @@ class FetchReach(MujocoTask):
             frame='world',
             control_period=period,
             episode_steps=self.options.episode_steps,
-            goal_low=tuple((self._home - GOAL_RANGE).tolist()),
+            goal_low=tuple(low.tolist()),
             goal_high=tuple((self._home + GOAL_RANGE).tolist()),
             success_threshold=self.options.threshold,
             achieved_index=(0, 1, 2),

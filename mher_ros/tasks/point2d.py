@@ -151,6 +151,7 @@ class Point2DLarge(_Point2D):
     name = 'point2d_large'
     summary = 'a point in an open square'
     default_options = Point2DLargeOptions()
+    arm_options = ('box',)
 
     @property
     def half_side(self) -> float:

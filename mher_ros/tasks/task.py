@@ -44,6 +44,8 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
 
     metadata: dict[str, Any] = {'render_modes': ['rgb_array'], 'render_fps': 25}
     default_options: ClassVar[TaskOptions]
+    arm_options: ClassVar[tuple[str, ...]] = ()
+    """Options that change how the arm moves, not which goals it gets."""
     summary: ClassVar[str]
     joint_names: tuple[str, ...]
     """Joints whose state makes the observation, under the names ROS knows them by."""

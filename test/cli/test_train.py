@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 
 from cli_runs import figures, TINY, TINY_TRAINING
 from mher_ros.cli import main
@@ -147,10 +149,11 @@ def test_training_without_out_takes_a_free_folder_named_after_the_run(
     (tmp_path / name).mkdir(parents=True)
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-2:] == [f'policy: {name}-2/policy.onnx', f'run:    {name}-2']
-    assert lines[-3] == 'stopped after 300 steps: the environment steps are used up'
+    assert [lines[-3], lines[-1]] == [f'policy: {name}-2/policy.onnx', f'run:    {name}-2']
+    assert re.fullmatch(r'of: .* steps, where success was best: \d+\.\d %', lines[-2])
+    assert lines[-4] == 'stopped after 300 steps: the environment steps are used up'
     # A line an evaluation comes before.
-    assert [line.split()[0] for line in lines[1:-3]] == ['200', '300']
+    assert [line.split()[0] for line in lines[1:-4]] == ['200', '300']
     assert lines[0] == (
         f'point2d_large, her, preset paper, seed 3, until 300 steps are done; into {name}-2'
     )
@@ -200,11 +203,11 @@ def test_interrupted_training_leaves_a_checkpoint_and_says_how_to_go_on(capsys, 
     folder = tmp_path / 'a run'
     code, out, error = interrupted(folder, signal.SIGINT, '--steps', '10000000')
     assert code == 130
-    assert 'stopping after this episode, with a checkpoint; again to stop at once' in error
+    assert 'stopping, with a checkpoint; again to stop at once' in error
     assert 'Traceback' not in error
     *_, stopped, policy, where, again = out.splitlines()
     assert stopped.endswith('steps: it was asked to stop')
-    assert policy == f'policy: {folder / POLICY}'
+    assert policy == f"policy so far: mher export '{folder}'"
     assert where == f'run:    {folder}'
     assert again == f"go on with: mher train point2d_large --resume --out '{folder}'"
     assert (folder / 'checkpoint').exists()
@@ -215,6 +218,30 @@ def test_interrupted_training_leaves_a_checkpoint_and_says_how_to_go_on(capsys, 
     result = figures(capsys.readouterr().out)
     assert result['ending'] == 'steps'
     assert result['env_steps'] == steps + 200
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_training_that_plans_does_not_plan_to_the_end_when_it_is_stopped(tmp_path, number):
+    # An episode of such plans takes minutes.
+    sizes = ('first_actions=50', 'trajectories=50', 'steps=100', 'warmup_fits=0')
+    plans = [word for size in sizes for word in ('--set', f'plan.{size}')]
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'mher_ros', *TINY_TRAINING, '--algorithm', 'plangan', *plans]
+        + ['--out', str(tmp_path / 'run')],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        process.stdout.readline()
+        time.sleep(3.0)
+        process.send_signal(number)
+        out, error = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 130, error
+    assert 'go on with: mher train point2d_large' in out
+    assert (tmp_path / 'run' / 'checkpoint').exists()
 
 
 @pytest.mark.slow

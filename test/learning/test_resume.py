@@ -13,7 +13,15 @@ from mher_ros.learning.run_folder import load_config
 from mher_ros.learning.train import CHECKPOINT, Ending
 from mher_ros.options import OptionError, override
 import pytest
-from training_runs import rows, run, same_policy, stop_after, tensorboard_errors
+from training_runs import (
+    rows,
+    run,
+    same_episodes,
+    same_policy,
+    stop_after,
+    StopAtCall,
+    tensorboard_errors,
+)
 
 RUN_AND_DIE = """
 import importlib, json, os, signal, sys
@@ -49,6 +57,45 @@ def test_a_run_stopped_after_any_episode_and_resumed_is_the_same_run(whole, tmp_
     assert ending is Ending.STEPS
     assert rows(folder) == rows(whole[0])
     assert same_policy(folder, whole[0])
+
+
+@pytest.mark.parametrize('number', [1, 2, 30, 61, 100, 130, 190, 250])
+def test_a_run_stopped_at_any_moment_and_resumed_is_the_same_run(whole, tmp_path, number):
+    folder = tmp_path / 'run'
+    _, ending = run(folder, whole[1], asked_to_stop=StopAtCall(number))
+    assert ending is Ending.ASKED
+    _, ending = run(folder, whole[1], resume=True)
+    assert ending is Ending.STEPS
+    assert rows(folder) == rows(whole[0])
+    assert same_policy(folder, whole[0])
+    assert same_episodes(folder, whole[0])
+
+
+PLANNING = {
+    'plan__hidden': (8,),
+    'plan__first_actions': 3,
+    'plan__trajectories': 2,
+    'plan__steps': 4,
+    'plan__warmup_fits': 5,
+    'plan__fits_per_update': 3,
+    'schedule__steps': 100,
+}
+
+
+def test_planning_and_fitting_are_stopped_at_any_moment_and_go_on_exactly(tiny, tmp_path):
+    config = tiny('plangan', **PLANNING)
+    whole, parted = tmp_path / 'whole', tmp_path / 'parted'
+    run(whole, config)
+    stops = 0
+    ending = run(parted, config, asked_to_stop=StopAtCall(1))[1]
+    while ending is Ending.ASKED:
+        stops += 1
+        ending = run(parted, config, resume=True, asked_to_stop=StopAtCall(83))[1]
+    assert stops > 4
+    assert ending is Ending.STEPS
+    assert rows(parted) == rows(whole)
+    assert same_policy(parted, whole)
+    assert same_episodes(parted, whole)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,20 @@
 """A run from its start to its end."""
 
+import dataclasses
+
 from mher_ros.learning.checkpoint import load_checkpoint
 from mher_ros.learning.config import make_config
 from mher_ros.learning.episodes import EPISODES, read_episodes
 from mher_ros.learning.learner import DivergedError
 from mher_ros.learning.progress import Progress, RichDisplay
-from mher_ros.learning.run import export_run
+from mher_ros.learning.run import export_run, exported_text
 from mher_ros.learning.run_folder import load_config
 from mher_ros.learning.targets import OneStepTarget
 from mher_ros.learning.train import CHECKPOINT, Ending
 from mher_ros.options import OptionError
 from mher_ros.policy import load
+from mher_ros.tasks import make
+from mher_ros.tasks.rollouts import Evaluator
 import numpy as np
 import pytest
 from training_runs import rows, run, same_policy, stop_after, tensorboard_errors
@@ -64,12 +68,66 @@ def test_a_run_that_ends_in_its_warm_up_has_no_row_and_no_policy(tiny, tmp_path)
     assert not (tmp_path / 'run' / 'policy.onnx').exists()
 
 
-def test_an_evaluation_is_exported_only_with_the_policy_it_is_of(whole, tmp_path):
+def test_a_policy_that_was_never_evaluated_is_exported_without_an_evaluation(whole, tmp_path):
     # Two warm-up episodes, then an evaluation after every second one.
-    for cycles, evaluated in ((4, True), (5, False)):
+    for cycles, evaluated in ((3, False), (4, True), (5, True)):
         folder = tmp_path / str(cycles)
-        run(folder, whole[1], asked_to_stop=stop_after(cycles), export=True)
-        assert bool(load(folder / 'policy.onnx').contract.evaluation) == evaluated
+        run(folder, whole[1], asked_to_stop=stop_after(cycles))
+        export_run(folder)
+        contract = load(folder / 'policy.onnx').contract
+        assert bool(contract.evaluation) == evaluated
+        assert contract.training['env_steps'] == (80 if evaluated else 60)
+        assert contract.training['run_env_steps'] == 20 * cycles
+
+
+def judged(config, *rates):
+    """Return an arm on which the evaluations come out as told."""
+    real, results = Evaluator(config.task_name, config.task), iter(rates)
+
+    def evaluate(policy, seeds):
+        evaluation = real.run(policy, seeds)
+        reached = np.arange(len(seeds)) < next(results) * len(seeds)
+        return dataclasses.replace(evaluation, successes=reached)
+
+    return make(config.task_name, config.task), evaluate
+
+
+@pytest.mark.parametrize(
+    ('rates', 'best'), [((0.2, 0.8, 0.4), 1), ((0.8, 0.4, 0.2), 0), ((0.4, 0.4, 0.2), 1)]
+)
+def test_the_policy_that_did_best_is_exported_and_of_two_the_later(tiny, tmp_path, rates, best):
+    config = tiny()
+    trainer, _ = run(tmp_path / 'run', config, export=True, arm=judged(config, *rates))
+    assert [row['success_rate'] for row in trainer.rows] == list(rates)
+    exported = load(tmp_path / 'run' / 'policy.onnx')
+    row = trainer.rows[best]
+    for key in ('env_steps', 'episodes', 'updates'):
+        assert exported.contract.training[key] == row[key]
+    assert exported.contract.training['run_env_steps'] == 160
+    assert exported.contract.evaluation['success_rate'] == rates[best]
+    assert exported_text(tmp_path / 'run', config).endswith(
+        f'{row["env_steps"]} steps, where success was best: {100 * rates[best]:.1f} %'
+    )
+    # It acts as the one of a run that ends there.
+    short = tiny(schedule__steps=row['env_steps'])
+    run(tmp_path / 'short', short, export=True, arm=judged(short, *rates))
+    ended = load(tmp_path / 'short' / 'policy.onnx')
+    points = np.random.default_rng(0).uniform(-5.0, 5.0, (20, 2, 2))
+    for point, goal in points:
+        np.testing.assert_array_equal(exported(point, goal), ended(point, goal))
+
+
+@pytest.mark.parametrize('cycles', [4, 5, 6, 7])
+def test_the_best_policy_outlives_a_pause(tiny, tmp_path, cycles):
+    config, rates = tiny(), (0.4, 0.8, 0.2)
+    run(tmp_path / 'whole', config, export=True, arm=judged(config, *rates))
+    env, evaluate = judged(config, *rates)
+    folder = tmp_path / 'run'
+    run(folder, config, asked_to_stop=stop_after(cycles), arm=(env, evaluate))
+    run(folder, config, resume=True, export=True, arm=(env, evaluate))
+    assert rows(folder) == rows(tmp_path / 'whole')
+    whole, parted = ((f / 'policy.onnx').read_bytes() for f in (tmp_path / 'whole', folder))
+    assert parted == whole
 
 
 def test_until_stops_once_success_holds_over_two_evaluations(tiny, tmp_path):
@@ -111,16 +169,18 @@ def test_export_from_the_checkpoint_equals_the_export_at_the_end(whole, tmp_path
     path = export_run(whole[0], tmp_path / 'copy.onnx')
     one, two = load(path), load(whole[0] / 'policy.onnx')
     assert one.contract == two.contract
-    assert one.contract.training['env_steps'] == 160
-    assert one.contract.evaluation['success_rate'] == float(rows(whole[0])[-1]['success_rate'])
+    assert one.contract.training['run_env_steps'] == 160
+    rates = {int(row['env_steps']): float(row['success_rate']) for row in rows(whole[0])}
+    assert one.contract.evaluation['success_rate'] == max(rates.values())
+    assert rates[one.contract.training['env_steps']] == max(rates.values())
     observation, goal = np.zeros(2), np.ones(2)
     assert np.array_equal(one(observation, goal), two(observation, goal))
 
 
-@pytest.mark.parametrize('cycles', [2, 3])
-def test_a_run_asked_to_stop_exports_what_it_has_learnt(whole, tmp_path, cycles):
-    run(tmp_path / 'run', whole[1], asked_to_stop=stop_after(cycles), export=True)
-    assert (tmp_path / 'run' / 'policy.onnx').exists() == (cycles == 3)  # 2 are warm-up
+def test_a_run_asked_to_stop_leaves_its_policy_to_be_exported(whole, tmp_path):
+    run(tmp_path / 'run', whole[1], asked_to_stop=stop_after(3), export=True)
+    assert not (tmp_path / 'run' / 'policy.onnx').exists()  # nobody waits for it
+    assert export_run(tmp_path / 'run').exists()
 
 
 def test_a_diverged_run_ends_in_a_sentence(tiny, tmp_path, monkeypatch):

@@ -34,7 +34,8 @@ class RecordedRun:
         for _ in range(count):
             episode, joints = self._episode(self._count)
             goals = np.full((virtual, episode.goal.size), 0.25, np.float32) if virtual else None
-            self._recorder.add(self._count, self._count * STEPS, episode, joints, goals)
+            self._recorder.add(self._count, self._count * STEPS, episode, joints)
+            self._recorder.note_virtual_offsets(goals)
             self._count += 1
         self._recorder.save(self.folder / EPISODES)
 

@@ -3,14 +3,20 @@
 import csv
 
 from mher_ros.learning.checkpoint import load_checkpoint
+from mher_ros.learning.episodes import EPISODES
+from mher_ros.learning.progress import Progress
 from mher_ros.learning.run import start_training
 from mher_ros.learning.train import CHECKPOINT
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 import torch
 
 
-def run(folder, config, export=False, **options):
-    return start_training(folder, config, export=export, **options)
+def run(folder, config, export=False, displays=(), asked_to_stop=lambda: False, **options):
+    if isinstance(asked_to_stop, StopAfter):
+        displays = [*displays, asked_to_stop]
+    return start_training(
+        folder, config, displays, export=export, asked_to_stop=asked_to_stop, **options
+    )
 
 
 def rows(folder):
@@ -34,6 +40,12 @@ def same_policy(one, two):
     )
 
 
+def same_episodes(one, two):
+    """Compare the episodes that both kept."""
+    first, second = ((folder / EPISODES).read_bytes() for folder in (one, two))
+    return first == second
+
+
 def tensorboard_errors(folder):
     """Return the final errors that TensorBoard shows, by environment steps."""
     events = EventAccumulator(str(folder / 'tensorboard'))
@@ -41,7 +53,30 @@ def tensorboard_errors(folder):
     return {event.step: event.value for event in events.Scalars('final_error')}
 
 
+class StopAfter(Progress):
+    """Wants to stop as soon as an episode begins that follows so many."""
+
+    def __init__(self, cycles):
+        self._left = cycles
+
+    def activity(self, text, env_steps, updates):
+        self._left -= text in ('warm-up', 'collecting')
+
+    def __call__(self):
+        return self._left < 0
+
+
 def stop_after(cycles):
-    """Return a function that wants to stop when asked for the ``cycles + 1``-th time."""
-    asked = iter(range(10_000))
-    return lambda: next(asked) >= cycles
+    """Return what has ``run`` stop after so many episodes and what follows them."""
+    return StopAfter(cycles)
+
+
+class StopAtCall:
+    """Wants to stop from the n-th time on that it is asked."""
+
+    def __init__(self, number):
+        self._left = number
+
+    def __call__(self):
+        self._left -= 1
+        return self._left <= 0

@@ -6,6 +6,7 @@ import sys
 import gymnasium
 from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.tasks import make
+from mher_ros.tasks.fetch_reach import FetchReachOptions
 import numpy as np
 import pytest
 
@@ -107,3 +108,24 @@ def test_model_is_taken_without_importing_the_package_that_holds_it():
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ('[]\n', 0), done.stderr
+
+
+def test_goals_inside_the_table_can_be_left_out():
+    env = make('fetch_reach', FetchReachOptions(threshold=0.005, reachable_goals=True))
+    goals = np.array([env.reset(seed=seed)[0]['desired_goal'] for seed in range(300)])
+    low, high = env.interface.goal_low, env.interface.goal_high
+    assert (goals >= low).all() and (goals <= high).all()
+    assert goals[:, 2].min() == pytest.approx(low[2], abs=0.01)
+    # The lowest can be reached, and lower ones not: there is the table.
+    for goal, is_reached in (((1.34, 0.75, low[2]), True), ((1.34, 0.75, low[2] - 0.01), False)):
+        assert go_to(env, np.array(goal)) == is_reached
+
+
+def go_to(env, goal):
+    """Go straight to a goal; return whether the gripper is there in the end."""
+    observation, _ = env.reset(seed=0, options={'goal': goal})
+    for _ in range(env.interface.episode_steps):
+        action = np.zeros(4)
+        action[:3] = 10.0 * (goal - observation['achieved_goal'])
+        observation, *_, info = env.step(action)
+    return info['is_success']
