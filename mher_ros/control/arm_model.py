@@ -8,10 +8,19 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from mher_ros.control.description import after, Description, DescriptionError, Joint, Pose, pose_of
+from mher_ros.control.description import (
+    after,
+    Description,
+    DescriptionError,
+    Joint,
+    Pose,
+    pose_of,
+    some,
+)
 from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.control.mjcf_file import read_mjcf
 from mher_ros.control.model_file import find_file
+from mher_ros.control.model_xml import parse_model, read_model
 from mher_ros.control.robot import ROBOT_DESCRIPTION, RobotConfig
 from mher_ros.control.urdf_file import read_urdf
 import mujoco
@@ -22,6 +31,10 @@ __all__ = ['ArmModel', 'read_description', 'TOOL']
 
 TOOL = 'tool'
 """Site of the model at the tool."""
+ACCELERATIONS = {'hinge': 4.0, 'slide': 1.0}
+"""Acceleration limits of joints for which the robot file gives none [rad/s^2, m/s^2]."""
+MOST_MOVING = 64
+"""Joints between base and tool."""
 
 
 class ArmModel:
@@ -39,7 +52,7 @@ class ArmModel:
         self.joint_names = robot.joints
         """Commanded joints (k)."""
         start, chain = description.chain(self.base_frame, robot.tool_frame)
-        joints = _checked({joint.name: joint for joint in chain if joint.kind != 'fixed'}, robot)
+        joints = _checked([joint for joint in chain if joint.kind != 'fixed'], robot)
         others = tuple(name for name in joints if name not in robot.joints)
         self.state_names = (*robot.joints, *others)
         """Joints whose state is needed (n), the commanded ones first."""
@@ -49,6 +62,8 @@ class ArmModel:
         """Limits of the commanded joints (k,) [rad or m], infinite where there is none."""
         self.velocity_limits = np.array([joint.velocity for joint in commanded])
         """(k,) [rad/s or m/s]"""
+        self.acceleration_limits = np.array([joint.acceleration for joint in commanded])
+        """(k,) [rad/s^2 or m/s^2]"""
         self.model = _build_model(start, chain, joints, pose_of(robot.tool_offset))
         """The world is the base frame; a site ``TOOL`` is the tool."""
         # Joints of the model are in the order of the chain.
@@ -83,27 +98,31 @@ def read_description(robot: RobotConfig, text: str | None = None) -> Description
                 f'robot {robot.name} takes its model from {ROBOT_DESCRIPTION}; nothing came'
             )
         path = find_file(robot.model, robot.folder)
-        text = path.read_text(encoding='utf-8')
-    try:
-        top = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        raise DescriptionError(
-            f'URDF or MJCF is expected, got {text.strip()[:40]!r}...: {error}'
-        ) from None
+        text = read_model(path)
+    top = parse_model(text)
     if top.tag == 'robot':
         return read_urdf(top)
     if top.tag == 'mujoco':
-        return read_mjcf(text, path)
-    raise DescriptionError(f'<robot> (URDF) or <mujoco> (MJCF) is expected, got <{top.tag}>')
+        return read_mjcf(top, None if path is None else path.parent)
+    raise DescriptionError(f'<robot> (URDF) or <mujoco> (MJCF) is expected, got <{top.tag[:80]}>')
 
 
-def _checked(joints: dict[str, Joint], robot: RobotConfig) -> dict[str, Joint]:
+def _checked(chain: list[Joint], robot: RobotConfig) -> dict[str, Joint]:
     """Return the movable joints of a chain with the limits of ``robot`` put in."""
+    if len(chain) > MOST_MOVING:
+        raise DescriptionError(
+            f'at most {MOST_MOVING} joints that move are expected between base and tool, '
+            f'got {len(chain)}'
+        )
+    joints = {joint.name: joint for joint in chain}
+    if len(joints) < len(chain):
+        names = some([joint.name for joint in chain])
+        raise DescriptionError(f'joints with different names are expected, got {names}')
     for name in robot.joints:
         if name not in joints:
             raise DescriptionError(
                 f'no joint {name!r} moves {robot.tool_frame}; those that do are '
-                f'{", ".join(joints) or "none"}'
+                f'{some(list(joints))}'
             )
     for joint in joints.values():
         if joint.kind not in ('hinge', 'slide') or joint.mimics:
@@ -133,6 +152,8 @@ def _limited(joint: Joint, robot: RobotConfig) -> Joint:
             f'joint {joint.name}: the model tells no velocity limit; give one in '
             f'joint_limits.{joint.name}.velocity of the robot'
         )
+    if math.isnan(joint.acceleration):
+        joint = dataclasses.replace(joint, acceleration=ACCELERATIONS[joint.kind])
     return joint
 
 
@@ -158,7 +179,10 @@ def _build_model(
             element.set('range', _text((joint.lower, joint.upper)))
         pose = pose_of()
     SubElement(body, 'site', {'name': TOOL, **_pose_attributes(after(pose, offset))})
-    return mujoco.MjModel.from_xml_string(ElementTree.tostring(top, encoding='unicode'))
+    try:
+        return mujoco.MjModel.from_xml_string(ElementTree.tostring(top, encoding='unicode'))
+    except ValueError as error:
+        raise DescriptionError(f'MuJoCo cannot build the arm: {error}') from None
 
 
 def _pose_attributes(pose: Pose) -> dict[str, str]:

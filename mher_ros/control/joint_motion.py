@@ -25,8 +25,10 @@ POSTURE_COST = 0.03
 """Weight of a rad of motion that is not towards where it is at ease, in the same units."""
 POSTURE_GAIN = 0.5
 """Speed of a joint towards where it is at ease per rad that is left [1/s]."""
-BRAKING = 5.0
-"""Speed at which a joint may near its limit per rad that is left [1/s]."""
+BRAKING = 0.5
+"""Share of a joint's acceleration that is counted on to brake before its position limit."""
+REACTION = 0.2
+"""Time that a joint keeps free before its position limit at its speed [s]: 5 1/s near to it."""
 DAMPING = 1e-3
 """Weight of a rad of motion, squared; near a singularity it keeps the joints slow."""
 SMALL = 1e-6 * np.eye(3)
@@ -53,10 +55,12 @@ class JointMotion:
     where :math:`e_r` is the rotation that is left and :math:`N` leaves of a motion what does not
     move the tool: joints that are free to move keep near where they were at ease, so that the
     elbow does not wander off while the tool goes from goal to goal. All this is subject to the
-    limits of velocity, and of position: :math:`-B (q - q_{min}) \le \dot q \le B (q_{max} - q)`.
-    To stand still is always within the limits, so there always is a solution; a joint that is
-    found beyond its range can only move back. The other joints of the chain are taken to stand
-    still.
+    limits of velocity, of acceleration, :math:`|\dot q - \dot q_{last}| \le a\,dt`, and of
+    position: towards a limit at the distance :math:`d` a joint moves no faster than :math:`v` with
+    :math:`v T + v^2 / 2 b \le d`, so that it can brake before it. A joint that is found beyond its
+    range can only move back. Where braking before a limit would take more than the acceleration,
+    the acceleration counts: there always is a solution. The other joints of the chain are taken to
+    stand still.
 
     Almost all of the work is done by ``look``, before it is known how the tool is to move.
     """
@@ -69,14 +73,15 @@ class JointMotion:
         self._task = _ToolMotion(arm.model, self._dofs)
         self._posture = _Posture(self._task, self._dofs)
         self._tasks: tuple[mink.Task, ...] = (self._task, self._posture)
-        self._limit = _JointLimit(arm, self._dofs)
+        self._limit = _JointLimits(arm, self._dofs)
         self._damping = DAMPING * np.eye(arm.model.nv)
         self._no_rows = np.empty((0, arm.model.nv))
+        self._rest, self._any = np.zeros(count), np.full(count, np.inf)
 
     def solve(self, positions: Vector, tool_velocity: Vector, orientation: Vector) -> Vector:
-        """Return what ``move`` does after a ``look``."""
+        """Return what ``move`` does after a ``look``, whatever the velocities were before."""
         self.look(positions, orientation)
-        return self.move(tool_velocity)
+        return self.move(tool_velocity, self._rest, self._any)
 
     @property
     def ease(self) -> Vector | None:
@@ -105,23 +110,26 @@ class JointMotion:
             hessian += part.H
             gradient += part.c
         self._hessian, self._gradient = hessian, gradient
-        self._most = self._limit.greatest(self._configuration)
+        self._lower, self._upper = self._limit.velocities(self._configuration.data.qpos)
 
-    def move(self, tool_velocity: Vector) -> Vector:
+    def move(self, tool_velocity: Vector, last: Vector, change: Vector) -> Vector:
         """
         Return velocities of the commanded joints (k,) [rad/s or m/s].
 
-        ``tool_velocity`` (3,) [m/s] is in the base frame.
+        ``tool_velocity`` (3,) [m/s] is in the base frame. They differ from ``last`` (k,) by at
+        most ``change`` (k,) [rad/s or m/s].
         """
         if tool_velocity.shape != (3,) or not math.isfinite(tool_velocity.sum()):
             raise MotionError(f'a finite velocity (3,) is expected, got {tool_velocity}')
-        most, count = self._most, len(self._gradient)
+        lower, upper, dofs = self._lower.copy(), self._upper.copy(), self._dofs
+        lower[dofs] = np.clip(lower[dofs], last - change, last + change)
+        upper[dofs] = np.clip(upper[dofs], last - change, last + change)
         solution, _, code, _ = daqp.solve(
             self._hessian,
             self._gradient - tool_velocity @ self._task.jacobian[:3],
             self._no_rows,
-            most[:count],
-            -most[count:],
+            upper,
+            lower,
             primal_tol=TOLERANCE,
         )
         if code != 1 or not math.isfinite(solution.sum()):
@@ -205,29 +213,31 @@ class _Posture(mink.Task):
         return mink.Objective(self._weights, POSTURE_COST**2 * error)
 
 
-class _JointLimit(mink.Limit):
+class _JointLimits:
     """Ranges and velocities of the commanded joints."""
 
     def __init__(self, arm: ArmModel, dofs: NDArray[np.int_]) -> None:
         count = arm.model.nv
-        self._rows = np.vstack((np.eye(count), -np.eye(count)))
         # The others are not moved by the task; a limit of 0 would only trouble the solver.
-        lower, upper, speed = np.full(count, -np.inf), np.full(count, np.inf), np.ones(count)
-        lower[dofs], upper[dofs], speed[dofs] = arm.lower, arm.upper, arm.velocity_limits
-        self._bounds, self._speeds = np.concatenate((upper, -lower)), np.tile(speed, 2)
+        self._low, self._high = np.full(count, -np.inf), np.full(count, np.inf)
+        self._speed, self._braking = np.ones(count), np.ones(count)
+        self._low[dofs], self._high[dofs] = arm.lower, arm.upper
+        self._speed[dofs], self._braking[dofs] = (
+            arm.velocity_limits,
+            BRAKING * arm.acceleration_limits,
+        )
 
-    def compute_qp_inequalities(
-        self, configuration: mink.Configuration, dt: float
-    ) -> mink.Constraint:
-        """Return the greatest displacements, as rows for any solver."""
-        return mink.Constraint(self._rows, dt * self.greatest(configuration))
+    def velocities(self, positions: Vector) -> tuple[Vector, Vector]:
+        """Return the least and greatest velocities (nv,) [rad/s or m/s] at these positions."""
+        return -self._towards(positions - self._low), self._towards(self._high - positions)
 
-    def greatest(self, configuration: mink.Configuration) -> Vector:
-        """Return the greatest velocities up and down (2 nv,) [rad/s or m/s]."""
-        positions = configuration.data.qpos
-        most = BRAKING * (self._bounds - np.concatenate((positions, -positions)))
-        np.minimum(most, self._speeds, out=most)
-        return np.maximum(most, 0.0, out=most)
+    def _towards(self, distance: Vector) -> Vector:
+        """Return the greatest velocities (nv,) towards limits that far away."""
+        distance = np.maximum(distance, 0.0)
+        root = np.sqrt(REACTION**2 + 2.0 * distance / self._braking)
+        with np.errstate(invalid='ignore'):  # no limit at all: infinity over infinity
+            speed = 2.0 * distance / (REACTION + root)
+        return np.fmin(speed, self._speed)
 
 
 def _check(arm: ArmModel, positions: Vector, orientation: Vector) -> None:

@@ -30,7 +30,7 @@ class MotionLimits:
     longest_tick: float = option(
         0.1,
         'time for which the arm may have to go on with one command [s]: the tool keeps enough '
-        'distance from the box for it, and after a longer one it is taken to have lasted this',
+        'distance from the box for it; after a longer pause the arm is taken to be at rest',
         low=0.001,
         high=0.5,
     )
@@ -51,6 +51,7 @@ class MotionLimiter:
     def __init__(self, limits: MotionLimits, box_low: ArrayLike, box_high: ArrayLike) -> None:
         check(limits)
         low, high = read_box(box_low, box_high)
+        self.limits = limits
         self.box_low, self.box_high = low, high
         """Corners of the box (3,) [m]."""
         self._faces = tuple(zip(low.tolist(), high.tolist(), strict=True))
@@ -66,9 +67,9 @@ class MotionLimiter:
         """The velocity (3,) that went out last [m/s]."""
         return np.array(self._last)
 
-    def reset(self) -> None:
-        """Take the tool to be at rest: before the first command, and after a stop."""
-        self._last = [0.0, 0.0, 0.0]
+    @velocity.setter
+    def velocity(self, velocity: NDArray[np.float64]) -> None:
+        self._last = velocity.tolist()
 
     def next(
         self, position: NDArray[np.floating], wanted: NDArray[np.floating], dt: float

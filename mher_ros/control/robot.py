@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mher_ros.control.settings import Settings, SettingsError
+from mher_ros.files import read_at_most
 from mher_ros.share import share_folder
 import yaml
 
@@ -31,6 +32,12 @@ ROBOT_DESCRIPTION = 'robot_description'
 """The model that comes over the topic of this name."""
 
 TASK = 'task://'
+MOST_BYTES = 2**15
+"""Of a robot's file; those that come along have 1500."""
+DEEPEST = 10
+"""Levels of lists and mappings in it."""
+LONGEST = 1000
+"""Characters of one value; a number of so many digits can still be printed."""
 
 Vector3 = tuple[float, float, float]
 
@@ -48,6 +55,8 @@ class Span:
     """[rad] or [m]"""
     velocity: float | None = None
     """[rad/s] or [m/s]"""
+    acceleration: float | None = None
+    """[rad/s^2] or [m/s^2]; models tell none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +151,7 @@ def robot_names() -> tuple[str, ...]:
 
 def load_robot(name_or_path: str | Path) -> RobotConfig:
     """Read an arm that comes with this package, by its name, or any other, by its YAML file."""
-    path = Path(name_or_path).expanduser()
+    path = Path(name_or_path)
     if path.suffix not in ('.yaml', '.yml'):
         path = _robots_folder() / f'{name_or_path}.yaml'
         if path.stem not in robot_names():
@@ -151,8 +160,10 @@ def load_robot(name_or_path: str | Path) -> RobotConfig:
                 f'got {str(name_or_path)!r}'
             )
     try:
-        content = yaml.load(path.read_text(encoding='utf-8'), _StrictLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        path = path.expanduser()
+        content = yaml.load(read_at_most(path, MOST_BYTES).decode(), _StrictLoader)
+    # ValueError: no UTF-8, an impossible date; RuntimeError: a home folder of nobody.
+    except (OSError, OverflowError, RuntimeError, ValueError, yaml.YAMLError) as error:
         raise RobotError(f'{path}: a YAML file is expected, got {error}') from None
     try:
         return _read(path, Settings(content))
@@ -163,15 +174,41 @@ def load_robot(name_or_path: str | Path) -> RobotConfig:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """A safe loader that does not let the second of two speeds win silently."""
+    """
+    A safe loader of plain values within limits.
+
+    It does not let the second of two speeds win silently. There are no aliases, which could stand
+    for far more than is written, and no tags.
+    """
+
+    _depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node:
+        event = self.peek_event()
+        length = len(event.value) if isinstance(event, yaml.ScalarEvent) else 0
+        for trouble in (
+            isinstance(event, yaml.AliasEvent) and 'an alias (*)',
+            getattr(event, 'tag', None) is not None and 'a tag (!)',
+            self._depth == DEEPEST and f'more than {DEEPEST} levels',
+            length > LONGEST and f'a text of more than {LONGEST} characters',
+        ):
+            if trouble:
+                raise yaml.composer.ComposerError(None, None, trouble, event.start_mark)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        assert node is not None
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [key.value for key, _ in node.value]
+        keys = set()
         for key, _ in node.value:
-            if keys.count(key.value) > 1:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'the key {key.value!r} twice', key.start_mark
-                )
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in keys:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f'the key {key.value!r} twice', key.start_mark
+                    )
+                keys.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -198,7 +235,7 @@ def _read(path: Path, settings: Settings) -> RobotConfig:
         ),
         box=_box(settings),
         output=settings.choice('output', OUTPUTS),
-        command_rate=settings.number('command_rate', 100.0, low=1.0, high=1000.0),
+        command_rate=settings.number('command_rate', 100.0, low=1.0, high=500.0),
         speed=settings.number('speed', 0.25, low=0.001, high=2.0),
         acceleration=settings.number('acceleration', 1.0, low=0.01, high=20.0),
         topics=_topics(settings.section('topics')),
@@ -221,6 +258,7 @@ def _limits(settings: Settings, joints: tuple[str, ...]) -> Mapping[str, Span]:
             one.number('lower', None),
             one.number('upper', None),
             one.number('velocity', None, low=1e-3),
+            one.number('acceleration', None, low=1e-2),
         )
         one.finish()
         if span.lower is not None and span.upper is not None and span.lower >= span.upper:
@@ -244,7 +282,7 @@ def _box(settings: Settings) -> Box | None:
 
 def _topics(settings: Settings) -> Topics:
     defaults = dataclasses.asdict(Topics())
-    topics = Topics(**{name: settings.text(name, defaults[name]) for name in defaults})
+    topics = Topics(**{name: settings.topic(name, defaults[name]) for name in defaults})
     settings.finish()
     return topics
 

@@ -9,6 +9,7 @@ import enum
 import math
 from typing import NamedTuple
 
+from mher_ros.control.stop_latch import StopLatch
 from mher_ros.control.workspace import GoalError
 from mher_ros.options import check, option, OptionError
 import numpy as np
@@ -22,6 +23,8 @@ CLOCK_JUMP = SECOND
 """A stamp older by more than this tells of a clock set back; by less, of a late message [ns]."""
 BOX_SLACK = 0.02
 """How much farther out of its box the tool may come than it was [m]."""
+PROGRESS = 0.001
+"""How much nearer the tool must come to its goal to have come nearer [m]."""
 JUMP_SLACK = 0.05
 """Change of a joint that is no jump, however little time has passed [rad or m]."""
 
@@ -35,10 +38,14 @@ class Status(enum.Enum):
     NO_STATE = 'no joint state has come yet'
     STALE_STATE = 'joint states have stopped coming'
     BAD_STATE = 'the joint states cannot be used'
+    TWO_STATE_SOURCES = 'joint states come from more than one publisher'
+    OTHER_COMMANDER = 'somebody else can command the arm'
+    CLOCK_STOPPED = 'the simulated clock stands still'
     OUTSIDE_LIMITS = 'a joint is outside its limits'
     JOINTS_JUMPED = 'the joints moved faster than any arm does'
     CLOCK_JUMPED = 'the clock of the joint states was set back'
     NOT_FOLLOWING = 'the arm does not follow its commands'
+    NO_PROGRESS = 'the tool comes no nearer to its goal'
     OUTSIDE_BOX = 'the tool has left its box'
     NO_COMMAND = 'no usable command could be made'
     STOPPED = 'stopped until the stop is cleared'
@@ -91,6 +98,12 @@ class SafetyOptions:
     follow_timeout: float = option(
         0.5, 'time for which it may be farther away [s]', low=0.0, high=10.0
     )
+    progress_timeout: float = option(
+        2.0,
+        'time without coming nearer to a goal after which it is dropped [s]; 0: never',
+        low=0.0,
+        high=600.0,
+    )
 
 
 class Guard:
@@ -112,12 +125,12 @@ class Guard:
         joint_names: Sequence[str],
         lower: ArrayLike,
         upper: ArrayLike,
-        stop: str | None = None,
+        latch: StopLatch | None = None,
     ) -> None:
         """
         Watch joints ``joint_names`` (n); the first k have limits ``lower`` and ``upper`` (k,).
 
-        ``stop`` is the reason of a stop that was latched before, and still is.
+        ``latch`` is where stops come from, and may hold one already.
         """
         check(options)
         self._options = options
@@ -125,14 +138,16 @@ class Guard:
         self._limits = _read_limits(self._names, lower, upper, options.limit_tolerance)
         self._changes: deque[Change] = deque(maxlen=100)
         self._now = -math.inf
-        self._stop = stop
+        self._latch = latch or StopLatch()
+        self._stops = self._latch.now.stops
+        self._interruption: tuple[Status, str] | None = None
         self.status, self.reason = Status.NO_STATE, Status.NO_STATE.value
         self.restart()
 
     @property
     def stop_reason(self) -> str | None:
         """Why the arm was stopped, while the stop is latched."""
-        return self._stop
+        return self._latch.reason
 
     @property
     def has_goal(self) -> bool:
@@ -147,7 +162,8 @@ class Guard:
         self._trouble: tuple[Status, str] | None = (Status.NO_STATE, Status.NO_STATE.value)
         self._goal_at: float | None = None
         self._far_since: float | None = None
-        self._least_outside = math.inf
+        self._least_outside = self._nearest = math.inf
+        self._nearest_at = -math.inf
         self._idle = (Status.NO_GOAL, 'no goal has come yet')
         self._settle()
 
@@ -212,12 +228,18 @@ class Guard:
         self._interrupt(Status.BAD_STATE, reason)
         self._settle()
 
-    def take_goal(self, now: float) -> None:
-        """Take note of a goal; GoalError if this is no time for one."""
+    def take_goal(self, now: float, is_new: bool = True) -> None:
+        """
+        Take note of a goal; GoalError if this is no time for one.
+
+        One that is not new must be approached as if it had come before.
+        """
         self.judge(now)
-        if self._stop is not None or self._trouble is not None:
+        if self.status is Status.STOPPED or self._interruption or self._trouble:
             raise GoalError(f'no goal is taken now: {self.status.value} ({self.reason})')
         self._goal_at = self._now  # and no more: goal after goal must not hide a stuck arm
+        if is_new:
+            self._nearest = math.inf
         self._settle()
 
     def drop_goal(self, reason: str) -> None:
@@ -226,13 +248,28 @@ class Guard:
 
     def stop(self, reason: str) -> None:
         """Let nothing leave, whatever comes, until ``clear``."""
-        if self._stop is None:
-            self._stop = reason
-        self.drop_goal(f'it was dropped by a stop: {reason}')
+        self._latch.set(reason)
+        self._settle()
 
     def clear(self) -> None:
         """End a stop; the arm stays where it is until there is a new goal."""
-        self._stop = None
+        self._latch.clear()
+        self._settle()
+
+    def interrupt(self, status: Status, reason: str) -> None:
+        """Drop the goal and take none until ``resume``, for a reason that no state tells of."""
+        if self._interruption != (status, reason):
+            self._interruption = status, reason
+            self.drop_goal(reason)
+
+    def resume(self) -> None:
+        """End an interruption; the arm stays where it is until there is a new goal."""
+        if self._interruption is not None:
+            (_, reason), self._interruption = self._interruption, None
+            self.drop_goal(f'it was dropped: {reason}')
+
+    def heed_stop(self) -> None:
+        """Take note of what has become of the latch; ``judge`` does so, too."""
         self._settle()
 
     def fail(self, reason: str) -> None:
@@ -260,9 +297,19 @@ class Guard:
                 f'{where}, for more than {self._options.follow_timeout:g} s',
             )
 
+    def approach(self, now: float, distance: float, threshold: float) -> None:
+        """Take note of how far the tool is from its goal [m]; it is there within ``threshold``."""
+        now, timeout = self._advance(now), self._options.progress_timeout
+        if distance <= threshold or distance < self._nearest - PROGRESS:
+            self._nearest, self._nearest_at = distance, now
+        elif self._goal_at is not None and 0.0 < timeout < now - self._nearest_at:
+            self._drop(
+                Status.NO_PROGRESS, f'{distance:.3f} m are left, for {timeout:g} s; it is dropped'
+            )
+
     def set_out(self) -> None:
         """Take note that a motion begins, wherever the tool is."""
-        self._least_outside = math.inf
+        self._least_outside = self._nearest = math.inf
 
     def stay_inside(self, outside: float) -> None:
         """Take note of how far outside its box the tool is [m]; it may only come back."""
@@ -312,11 +359,10 @@ class Guard:
         most = self._options.joint_speed * passed + JUMP_SLACK
         for name, q, last in zip(self._names, positions, self._last, strict=True):
             if not -most <= q - last <= most:
-                self._drop(
-                    Status.JOINTS_JUMPED,
-                    f'{name} from {last:.3f} to {q:.3f} within {passed:.3f} s; '
-                    'the goal is dropped',
-                )
+                reason = f'{name} from {last:.3f} to {q:.3f} within {passed:.3f} s'
+                self._drop(Status.JOINTS_JUMPED, f'{reason}; the goal is dropped')
+                # Nor does a motion begin there before other states say the same.
+                self._interrupt(Status.JOINTS_JUMPED, reason)
                 return
 
     def _interrupt(self, status: Status, reason: str) -> None:
@@ -339,15 +385,22 @@ class Guard:
 
     def _settle(self) -> Status:
         """Set the gravest of what is the case, and note the change."""
-        if self._stop is not None:
-            status, reason = Status.STOPPED, self._stop
+        stopped, stops = self._latch.now
+        if stops != self._stops:  # also if it was cleared in the meantime
+            self._stops, self._goal_at, self._far_since = stops, None, None
+            self._idle = Status.NO_GOAL, 'it was dropped by a stop'
+        if stopped is not None:
+            status, reason = Status.STOPPED, stopped
+        elif self._interruption is not None:
+            status, reason = self._interruption
         elif self._trouble is not None:
             status, reason = self._trouble
         elif self._goal_at is None:
             status, reason = self._idle
         else:
             status, reason = Status.RUNNING, Status.RUNNING.value
-        if status is not self.status:
+        is_news = reason != self.reason and self._interruption == (status, reason)
+        if status is not self.status or is_news:
             self._changes.append(Change(self.status, status, reason))
         self.status, self.reason = status, reason
         return status

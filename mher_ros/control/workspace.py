@@ -33,8 +33,9 @@ class Workspace:
 
     A point ``p`` of the trained workspace with centre ``c`` is ``origin + scale * (p - c)`` on
     the arm: ``origin`` is the middle of the workspace in the base frame (None: where it was
-    trained). Goals are taken inside ``low`` and ``high``; the tool itself is kept inside
-    ``box_low`` and ``box_high``: the ``box`` given, or the workspace and ``MARGIN`` around it.
+    trained). The tool is kept inside ``box_low`` and ``box_high``: the ``box`` given, or the
+    workspace and ``MARGIN`` around it. A goal must lie both in the trained workspace and in the
+    box: that is, inside ``low`` and ``high``.
     """
 
     def __init__(
@@ -96,8 +97,8 @@ class Workspace:
         """
         Return the goal (3,) in the base frame [m] that is taken for ``goal``.
 
-        Outside the workspace it is refused, or moved to the nearest point inside if ``outside``
-        is ``'project'``. What is not three finite numbers is always refused.
+        Outside the workspace or the box it is refused, or moved to the nearest point inside both
+        if ``outside`` is ``'project'``. What is not three finite numbers is always refused.
         """
         if outside not in ('reject', 'project'):
             raise OptionError(f'outside takes one of reject, project; got {outside!r}')
@@ -110,8 +111,8 @@ class Workspace:
         inside = np.clip(asked, self.low, self.high)
         if outside == 'reject' and np.abs(inside - asked).max() > ON_THE_FACE:
             raise GoalError(
-                f'a goal inside the workspace {_text(self.low, self.high)} is expected, '
-                f'got {_point(asked)}'
+                'a goal inside the workspace and the box is expected, that is '
+                f'{_text(self.low, self.high)}; got {_point(asked)}'
             )
         return inside
 

@@ -171,7 +171,11 @@ def test_limits_are_the_models_unless_others_are_given(build):
         ),
         ('not xml', {}, "URDF or MJCF is expected, got 'not xml'"),
         ('<sdf/>', {}, r'<robot> \(URDF\) or <mujoco> \(MJCF\) is expected, got <sdf>'),
-        ('<mujoco><oops/></mujoco>', {}, 'MuJoCo cannot read the model'),
+        (
+            '<mujoco><worldbody><body pos="here"/></worldbody></mujoco>',
+            {},
+            'MuJoCo cannot read the model',
+        ),
         (MJCF, {'joints': ['turn']}, 'turn: the model tells no velocity limit'),
         (MJCF, {'joints': ['turn'], 'tool_frame': 'toe'}, "no frame 'toe'; it has .*tip, world"),
     ],

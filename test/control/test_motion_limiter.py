@@ -162,10 +162,10 @@ def test_from_outside_the_tool_comes_back_if_that_is_wanted():
     assert path[-1, 0] < HIGH[0]
 
 
-def test_after_a_reset_the_tool_starts_from_rest():
+def test_it_starts_from_the_velocity_that_is_set():
     motion = limiter()
     settled(motion, MIDDLE, (0.25, 0.0, 0.0))
-    motion.reset()
+    motion.velocity = np.zeros(3)
     np.testing.assert_array_equal(motion.velocity, 0.0)
     velocity = motion.next(MIDDLE, np.array((0.25, 0.0, 0.0)), TICK)
     np.testing.assert_allclose(velocity, (0.01, 0.0, 0.0), rtol=1e-6)

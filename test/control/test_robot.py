@@ -1,6 +1,8 @@
 """What an arm's YAML file may say, and how it is told what is wrong."""
 
 import dataclasses
+import os
+import time
 
 from mher_ros.control.robot import load_robot, robot_names, RobotError
 from mher_ros.errors import MherError
@@ -91,7 +93,7 @@ def test_a_wrong_value_is_refused_with_file_and_key(load, changes, complaint):
 def test_a_key_that_is_given_twice_is_refused(tmp_path):
     path = tmp_path / 'mine.yaml'
     path.write_text(yaml.safe_dump(LEAST) + 'speed: 0.1\nspeed: 1.0\n')
-    with pytest.raises(RobotError, match=r"mine\.yaml.* the key 'speed' twice(.|\n)*line 7"):
+    with pytest.raises(RobotError, match=r"mine\.yaml.* the key 'speed' twice(.|\n)*line 8"):
         load_robot(path)
 
 
@@ -101,6 +103,79 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path, content):
     path.write_text(content)
     with pytest.raises(RobotError, match=r'mine\.yaml'):
         load_robot(path)
+
+
+HOSTILE = {
+    'aliases': 'home: &a [x, x]\nbox: [*a, *a]',
+    'an alias of itself': 'home: &a [*a]',
+    'a billion laughs': 'a0: &a0 lol\n'
+    + ''.join(f'a{n}: &a{n} [{", ".join([f"*a{n - 1}"] * 10)}]\n' for n in range(1, 10)),
+    'keys': '\n'.join(f'key{n}: {n}' for n in range(30_000)),
+    'keys that fit': '\n'.join(f'k{n}:' for n in range(4500)),
+    'text': f'description: {"x" * 20_000_000}',
+    'brackets': f'home: {"[" * 5000}{"]" * 5000}',
+    'braces': f'home: {"{" * 5000}',
+    'dashes': f'home:\n  {"- " * 5000}',
+    'question marks': '? ' * 5000,
+    'digits': f'speed: {"9" * 400}',
+    'digits in a vector': f'tool_offset: [0, 0, {"9" * 400}]',
+    'too many digits': f'speed: {"9" * 5000}',
+    'hexadecimal digits': f'speed: 0x{"f" * 900}',
+    'sixties': f'speed: {":".join(["59"] * 300)}.5',
+    'exponent': 'speed: 1.0e+999999999',
+    'a tag': 'speed: !!int abc',
+    'another tag': 'speed: !!timestamp abc',
+    'an impossible date': 'speed: 2024-13-45',
+    'a date': 'description: 2024-01-01',
+    'an impossible time zone': 'speed: 2001-12-14 21:59:43.10 -99:99',
+    'no digits': 'speed: 0b_',
+    'list as a key': '? [a]\n: b',
+    'surrogate': 'base_frame: "\\ud800"',
+    'zero byte': 'joints: ["a\\0"]',
+    'two documents': '---\na: 1',
+    'Latin-1': b'description: \xe9t\xe9',
+    'UTF-16': 'description: a'.encode('utf-16'),
+    'control characters': b'description: \x01',
+}
+
+
+@pytest.mark.parametrize('name', HOSTILE)
+def test_a_hostile_file_is_refused_in_no_time(tmp_path, name):
+    path, content = tmp_path / 'mine.yaml', HOSTILE[name]
+    least = {key: value for key, value in LEAST.items() if key != 'joints' or name != 'zero byte'}
+    path.write_bytes(
+        yaml.safe_dump(least).encode()
+        + (content if isinstance(content, bytes) else content.encode())
+    )
+    began = time.process_time()
+    with pytest.raises(RobotError, match=r'mine\.yaml') as told:
+        load_robot(path)
+    assert time.process_time() - began < 2.0
+    assert len(str(told.value)) < 2000
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path):
+    path = tmp_path / 'mine.yaml'
+    os.mkfifo(path)
+    with pytest.raises(RobotError, match='regular file'):
+        load_robot(path)
+
+
+@pytest.mark.parametrize('name', ['a', '/arm/joint_states', '~/state', 'arm_1/_hidden/x9'])
+def test_a_topic_has_any_name_of_ros(load, name):
+    assert load(topics={'joint_states': name}).topics.joint_states == name
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        *('', ' ', '/', '~', '~x', 'a/', 'a//b', '//a', '1a', 'a/1b', 'a b', 'a-b', 'a.b', 'a__b'),
+        *('é', 'a\nb', 'a' * 201, '{node}/x', 'rt~/a'),
+    ],
+)
+def test_what_is_no_name_of_a_topic_is_refused(load, name):
+    with pytest.raises(RobotError, match=r'topics\.joint_states takes'):
+        load(topics={'joint_states': name})
 
 
 def test_a_name_that_is_unknown_is_told_those_that_are_known():

@@ -5,6 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 from mher_ros.control.safety import Guard, SafetyOptions, Status
+from mher_ros.control.stop_latch import StopLatch
 from mher_ros.control.workspace import GoalError
 from mher_ros.options import OptionError
 import numpy as np
@@ -21,7 +22,10 @@ class Arm:
 
     def __init__(self, **options):
         # The third joint is not commanded and has no limits.
-        self.guard = Guard(SafetyOptions(**options), ('a', 'b', 'c'), (-1.0, -2.0), (1.0, 2.0))
+        self.latch = StopLatch()
+        self.guard = Guard(
+            SafetyOptions(**options), ('a', 'b', 'c'), (-1.0, -2.0), (1.0, 2.0), self.latch
+        )
         self.now, self.stamp = 1000.0, 5000 * SECOND
         self.positions = np.zeros(3)
 
@@ -375,7 +379,7 @@ def test_no_message_ends_a_stop(arm):
 
 def test_a_stop_outlives_its_guard(arm):
     arm.guard.stop('asked to')
-    heir = Guard(OPTIONS, ('a',), (-1.0,), (1.0,), stop=arm.guard.stop_reason)
+    heir = Guard(OPTIONS, ('a',), (-1.0,), (1.0,), latch=arm.latch)
     assert heir.judge(0.0) is Status.STOPPED
     heir.clear()
     assert heir.judge(0.0) is Status.NO_STATE
@@ -394,6 +398,60 @@ def test_clearing_a_stop_makes_no_bad_state_good(arm):
     arm.tell((NAN, 0.0, 0.0))
     arm.guard.clear()
     assert arm.status is Status.BAD_STATE
+
+
+def test_an_interruption_drops_the_goal_and_lasts_until_its_end(arm):
+    arm.guard.interrupt(Status.OTHER_COMMANDER, 'a joystick')
+    assert (arm.guard.status, arm.guard.reason) == (Status.OTHER_COMMANDER, 'a joystick')
+    arm.run(2.0)
+    assert arm.status is Status.OTHER_COMMANDER
+    with pytest.raises(GoalError, match='a joystick'):
+        arm.guard.take_goal(arm.now)
+    arm.guard.resume()
+    assert_waits_for_a_goal(arm, Status.NO_GOAL)
+
+
+def test_a_stop_outlasts_an_interruption(arm):
+    arm.guard.stop('asked to')
+    arm.guard.interrupt(Status.OTHER_COMMANDER, 'a joystick')
+    assert arm.status is Status.STOPPED
+    arm.guard.resume()
+    assert arm.status is Status.STOPPED
+    arm.guard.interrupt(Status.OTHER_COMMANDER, 'a joystick')
+    arm.guard.clear()
+    assert arm.status is Status.OTHER_COMMANDER
+
+
+def test_an_interruption_is_one_change_whatever_else_is_wrong(arm):
+    while arm.guard.take_change():
+        pass
+    for _ in range(5):
+        arm.guard.interrupt(Status.OTHER_COMMANDER, 'a joystick')
+        arm.wait(1.0)
+        assert arm.status is Status.OTHER_COMMANDER
+    assert arm.guard.take_change().new is Status.OTHER_COMMANDER
+    assert arm.guard.take_change() is None
+    arm.guard.interrupt(Status.OTHER_COMMANDER, 'two joysticks')
+    assert arm.guard.take_change().reason == 'two joysticks'
+
+
+def test_a_stop_of_another_thread_counts_at_once(arm):
+    arm.latch.set('asked to')
+    arm.guard.heed_stop()
+    assert arm.guard.status is Status.STOPPED
+    assert not arm.guard.has_goal
+
+
+def test_a_stop_that_is_cleared_before_anybody_looks_drops_the_goal(arm):
+    arm.latch.set('asked to')
+    arm.latch.clear()
+    assert_waits_for_a_goal(arm, Status.NO_GOAL)
+
+
+def test_no_goal_is_taken_after_a_stop_that_nobody_has_looked_at(arm):
+    arm.latch.set('asked to')
+    with pytest.raises(GoalError, match='stopped until the stop is cleared'):
+        arm.guard.take_goal(arm.now)
 
 
 def test_an_arm_that_does_not_follow_is_stopped(arm):
@@ -492,9 +550,21 @@ def test_each_change_is_told_once(arm):
 
 def test_a_change_that_did_not_last_is_told_too(arm):
     arm.changes()
-    arm.tell((0.0, 0.0, 3.0))
+    arm.guard.fail('no solution')
     arm.guard.take_goal(arm.now)
-    assert [change.new for change in arm.changes()] == [Status.JOINTS_JUMPED, Status.RUNNING]
+    assert [change.new for change in arm.changes()] == [Status.NO_COMMAND, Status.RUNNING]
+
+
+def test_two_arms_that_take_turns_are_no_place_to_start_from(arm):
+    arm.guard.drop_goal('a test')
+    for _ in range(50):
+        for place in (0.0, 0.5):
+            arm.tell((0.0, 0.0, place))
+            if place or arm.now > 1000.1:
+                with pytest.raises(GoalError, match='faster than any arm'):
+                    arm.guard.take_goal(arm.now)
+    arm.run(0.3)
+    arm.guard.take_goal(arm.now)
 
 
 def test_changes_that_nobody_takes_do_not_pile_up(arm):

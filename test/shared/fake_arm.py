@@ -32,7 +32,8 @@ class FakeArm:
     It keeps doing what it was told last: an arm that is not stopped moves on.
     """
 
-    def __init__(self, peer, output, tells_model=True):
+    def __init__(self, peer, output, tells_model=True, simulated=None):
+        """Move by what ``simulated`` returns [s]; default: the wall clock's time."""
         self.robot, self.model = load_arm('fetch')
         self.output, self.kind = output, MESSAGES[output]
         self.names = list(self.model.state_names)
@@ -48,6 +49,7 @@ class FakeArm:
         self.is_silent = self.is_stuck = False
         self.shift = 0
         """Added to the stamps [ns]."""
+        self._now = simulated or time.monotonic
         node = peer.node
         self._peer, self._clock = peer, node.get_clock()
         self._model = node.create_publisher(String, 'robot_description', LATCHED)
@@ -77,9 +79,9 @@ class FakeArm:
         self._thread.join()
 
     def _run(self):
-        last = time.monotonic()
+        last = self._now()
         while not self._closing.wait(1.0 / self.rate):
-            now = time.monotonic()
+            now = self._now()
             velocities = np.zeros(len(self.positions))
             if self.commands.messages and not self.is_stuck:
                 most = self.model.velocity_limits

@@ -41,7 +41,7 @@ class LedArm:
         self.velocities = np.zeros(len(self.positions))
         self.now, self.stamp = 100.0, 1_000 * SECOND
         self.commands = []
-        """What was told, with the time."""
+        """Commands, each with its time."""
         self.told = None
         self.is_stuck = False
         self.delay = 0.0
@@ -95,8 +95,12 @@ class LedArm:
         self.reach.think(self.now)
         return command
 
-    def watch(self):
-        return self.note(self.reach.watch(self.now))
+    def brake(self):
+        """Let time pass without states until nothing more leaves; return the last command."""
+        while self.reach.is_moving:
+            self.pass_time(TICK)
+            self.answer()
+        return self.commands[-1][1]
 
     def note(self, command):
         if command is not None and self.output != 'none':

@@ -34,20 +34,25 @@ def write_proportional_policy(path, task='fetch_reach'):
 
 def _graph(interface):
     n, m, k = (len(part) for part in (interface.observation, interface.goal, interface.action))
-    # a = clip((goal - achieved) @ W, -1, 1); what is no axis of the goal (a gripper) stays at 0.
-    weights = np.zeros((m, k), np.float32)
+    # a = clip(W (goal - achieved), -1, 1); what is no axis of the goal (a gripper) stays at 0.
+    weights = np.zeros((k, m), np.float32)
     for axis, field in enumerate(interface.action[:m]):
         weights[axis, axis] = GAIN / field.scale
+    first, last = interface.achieved_index[0], interface.achieved_index[-1]
     constants = {
-        'entries': np.array(interface.achieved_index, np.int64),
+        'first': np.array([first], np.int64),
+        'end': np.array([last + 1], np.int64),
+        'one': np.array([1], np.int64),
         'weights': weights,
         'least': np.float32(-1.0),
         'most': np.float32(1.0),
     }
     nodes = [
-        helper.make_node('Gather', ['observation', 'entries'], ['achieved'], axis=1),
+        helper.make_node('Slice', ['observation', 'first', 'end', 'one', 'one'], ['achieved']),
         helper.make_node('Sub', ['desired_goal', 'achieved'], ['gap']),
-        helper.make_node('MatMul', ['gap', 'weights'], ['wanted']),
+        helper.make_node(
+            'Gemm', ['gap', 'weights'], ['wanted'], alpha=1.0, beta=1.0, transA=0, transB=1
+        ),
         helper.make_node('Clip', ['wanted', 'least', 'most'], ['action']),
     ]
 

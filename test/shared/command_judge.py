@@ -1,0 +1,130 @@
+"""A judge of commands: what a controller is asked for from one command to the next."""
+
+from mher_ros.control.arm_model import read_description
+import numpy as np
+
+PAUSE = 0.1
+"""Time without a command after which a position controller is at rest [s]."""
+RECENT = 1.0
+"""Age of the last command beyond which a motion may begin anywhere, at rest [s]."""
+ROUNDING = 1e-6
+
+
+class CommandJudge:
+    """
+    Judges consecutive commands over one command period, however late or early they are.
+
+    It has kinematics of its own. Commands of velocities are carried out by an arm of its own.
+    """
+
+    def __init__(self, robot, text, output, limits, arm, rate=100.0):
+        self.output, self.period, self.limits, self.arm = output, 1.0 / rate, limits, arm
+        chain = read_description(robot, text).chain(arm.base_frame, robot.tool_frame)
+        self._chain = Chain(*chain, robot.tool_offset, arm.state_names)
+        self._time = None
+        self._place = None
+        self.is_honest = True
+        """Whether joint states tell where the arm is."""
+        self.worst = dict.fromkeys(('speed', 'acceleration', 'joint speed', 'joint change'), 0.0)
+
+    def take(self, now, command, measured):
+        """Judge a command at a time; ``measured`` (n,): where the arm was told to be."""
+        gap = np.inf if self._time is None else now - self._time
+        count, joints, tool = len(self.arm.joint_names), None, None
+        is_new = gap > RECENT
+        # Whoever is commanded by velocities may go on as commanded last.
+        pause = np.inf if self.output in ('twist', 'joint_velocity') else PAUSE
+        if gap > pause or self._time is None:
+            self._velocity, self._speeds = np.zeros(3), np.zeros(count)
+        if is_new and not self._stays(command):
+            self._place, self._joints = None, measured[:count]
+        others = measured[count:]
+        if self.output == 'twist':
+            velocity = command.tool_velocity
+        elif self.output in ('pose', 'none'):
+            tool = command.tool_position
+            before = self._chain.tool(measured) if self._place is None else self._place
+            velocity = (tool - before) / self.period
+        else:
+            joints = command.joint_positions
+            if self.output == 'joint_velocity':
+                joints = self._joints + command.joint_velocities * self.period
+            speeds = (joints - self._joints) / self.period
+            before = self._chain.tool(np.concatenate((self._joints, others)))
+            tool = self._chain.tool(np.concatenate((joints, others)))
+            velocity = (tool - before) / self.period
+            self._check_joints(speeds, joints)
+            self._speeds, self._joints = speeds, joints
+        if self.output != 'joint_velocity' or self.is_honest:
+            self._check_tool(velocity)
+        self._time, self._place, self._velocity = now, tool, velocity
+
+    def _stays(self, command):
+        """Return whether a command that comes late repeats the last one: the arm is to rest."""
+        if self._time is None:
+            return False
+        if command.joint_positions is not None:
+            return np.array_equal(command.joint_positions, self._joints)
+        return self._place is not None and np.array_equal(command.tool_position, self._place)
+
+    def _check_tool(self, velocity):
+        self._check('speed', np.linalg.norm(velocity), self.limits.speed)
+        change = np.linalg.norm(velocity - self._velocity) / self.period
+        self._check('acceleration', change, self.limits.acceleration)
+
+    def _check_joints(self, speeds, joints):
+        self._check('joint speed', (np.abs(speeds) / self.arm.velocity_limits).max(), 1.0)
+        change = np.abs(speeds - self._speeds) / self.period / self.arm.acceleration_limits
+        self._check('joint change', change.max(), 1.0)
+        if self.output != 'joint_velocity':
+            low, high = self.arm.lower, self.arm.upper
+            assert (joints >= np.minimum(low, self._joints) - ROUNDING).all()
+            assert (joints <= np.maximum(high, self._joints) + ROUNDING).all()
+
+    def _check(self, what, value, most):
+        self.worst[what] = max(self.worst[what], value)
+        assert value <= most * (1.0 + ROUNDING), f'{what} {value} above {most}'
+
+
+class Chain:
+    """Forward kinematics in numpy, from the joints of a description."""
+
+    def __init__(self, start, joints, offset, names):
+        self._start, self._offset = matrix(*start), np.array(offset)
+        self._links = [
+            (matrix(*joint.origin), joint.kind, np.array(joint.axis), joint.name)
+            for joint in joints
+        ]
+        self._index = {name: index for index, name in enumerate(names)}
+
+    def tool(self, positions):
+        """Return where the tool is (3,) [m] for joints (n,) in the order of the names."""
+        pose = self._start
+        for origin, kind, axis, name in self._links:
+            pose = pose @ origin
+            if kind != 'fixed':
+                pose = pose @ moved(kind, axis, positions[self._index[name]])
+        return pose[:3, :3] @ self._offset + pose[:3, 3]
+
+
+def matrix(position, orientation):
+    w, x, y, z = orientation
+    pose = np.eye(4)
+    pose[:3, :3] = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    pose[:3, 3] = position
+    return pose
+
+
+def moved(kind, axis, by):
+    pose = np.eye(4)
+    if kind == 'slide':
+        pose[:3, 3] = axis * by
+        return pose
+    x, y, z = axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    pose[:3, :3] += np.sin(by) * cross + (1.0 - np.cos(by)) * cross @ cross
+    return pose
