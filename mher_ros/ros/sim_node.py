@@ -2,74 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 from typing import Any
 
-from mher_ros.options import option
 from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.inbox import SPEAKING
 from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.shared_core import SharedCore
 from mher_ros.ros.sim_arm import make_arm
+from mher_ros.ros.sim_options import SimOptions
 from mher_ros.ros.sim_view import SimView
 from mher_ros.ros.spinning import spinning
 from mher_ros.ros.wire import JointStateWriter
-from mher_ros.tasks import TASKS
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-__all__ = ['run', 'SimNode', 'SimOptions']
+__all__ = ['run', 'SimNode']
 
 PATIENCE = 0.05
 """Longest time without a look at the wish to stop [s]."""
 GIVE_UP = 1.0
 """Lateness that is no longer made up for [s]."""
-
-
-@dataclasses.dataclass(frozen=True)
-class SimOptions:
-    """Parameters of sim_node."""
-
-    task: str = option('fetch_reach', 'task whose arm it is', choices=tuple(TASKS))
-    robot: str = option(
-        '',
-        "arm to simulate instead of a task's, commanded by positions of its joints: a name from "
-        'config/robots, or the path of a YAML file',
-    )
-    stepping: str = option(
-        'realtime',
-        'realtime: time passes by itself; lockstep: one period for each command that answers '
-        'the latest state',
-        choices=('realtime', 'lockstep'),
-    )
-    interface: str = option(
-        'auto',
-        'twist: velocity of the tool; joint: an arm with position actuators and the real '
-        "joints' limits; auto: as the task's actions are carried out",
-        choices=('auto', 'twist', 'joint'),
-    )
-    rate_factor: float = option(
-        1.0, 'realtime: simulated seconds in a second', low=0.01, high=100.0
-    )
-    command_timeout: float = option(
-        0.2,
-        'realtime: without a command for this long the arm stops [s]',
-        low=0.01,
-        high=60.0,
-    )
-    view_rate: float = option(
-        20.0, 'messages for the eye (markers, tool pose, clock) in a second', low=0.1, high=1000.0
-    )
-    viewer: bool = option(False, "open MuJoCo's own window, too")
-    seed: int = option(
-        -1, 'of the start after the next reset, where the task draws it; -1: any', low=-1
-    )
 
 
 class SimNode(Node):
@@ -87,9 +45,7 @@ class SimNode(Node):
         super().__init__('sim_node')
         self.options = declare(self, SimOptions(), changing=('seed',))
         options = self.options
-        self._name, self._plant, self._input, topics = make_arm(
-            self, options.task, options.robot, options.interface
-        )
+        self._name, self._plant, self._input, topics = make_arm(self, options)
         self._lock = threading.Lock()
         self._paused = False
         self._period = round(self._plant.period * 1e9)
@@ -100,9 +56,7 @@ class SimNode(Node):
         self._lateness = Lateness()
         self._writer = JointStateWriter(self._plant.joint_names, self._plant.frame)
         self._states = self.create_publisher(JointState, topics.joint_states, SPEAKING)
-        self._view = SimView(
-            self, self._plant, self._name, topics.robot_description, options.viewer
-        )
+        self._view = SimView(self, self._plant, self._name, topics.robot_description, options)
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/pause', self._on_pause)
         report_diagnostics(self, self._diagnose)

@@ -8,6 +8,7 @@ import os
 
 from mher_ros.ros.arm_env import ArmEnv
 from mher_ros.ros.links import LINKS
+from mher_ros.ros.loopback import loopback_profile
 from mher_ros.ros.node_process import node_process
 from mher_ros.ros.spinning import spinning
 from mher_ros.tasks import make
@@ -33,6 +34,7 @@ def simulated_arm(
     ``domain`` is the ROS domain for both (default: ROS_DOMAIN_ID).
     """
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    os.environ.update(loopback_profile(os.environ))
     with node_process('sim_node', {'task': task, 'stepping': stepping}, domain) as simulation:
         context = Context()
         try:

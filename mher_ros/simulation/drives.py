@@ -1,4 +1,4 @@
-"""Drives that lead joints to positions."""
+"""Drives that move joints to positions, or with velocities."""
 
 from __future__ import annotations
 
@@ -41,5 +41,10 @@ class Drives:
         distance = np.abs(error)
         speed = np.minimum(POSITION_GAIN * distance, self._speeds)
         speed = np.minimum(speed, np.sqrt(2.0 * BRAKING * ACCELERATION * distance))
-        self._asked += np.clip(np.copysign(speed, error) - self._asked, -self._most, self._most)
+        return self.track(np.copysign(speed, error))
+
+    def track(self, velocities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the velocities asked for (k,) [rad/s] on the way to those given."""
+        wanted = np.clip(velocities, -self._speeds, self._speeds)
+        self._asked += np.clip(wanted - self._asked, -self._most, self._most)
         return self._asked

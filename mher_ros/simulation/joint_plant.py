@@ -7,13 +7,14 @@ with the limits that the arm's maker tells, and the same drives carry the arm's 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.options import OptionError
 from mher_ros.simulation.arms import Arm, ARMS
 from mher_ros.simulation.drives import Drives, POSITION_GAIN
-from mher_ros.simulation.plant import Plant
+from mher_ros.simulation.plant import JointDrivenPlant
 from mher_ros.tasks import make
 from mher_ros.tasks.mujoco_task import joint_name, MujocoTask, package_folder
 from mher_ros.tasks.sawyer_reach import SCENE
@@ -36,7 +37,7 @@ CRUISE = 0.97
 """Share of the velocity limit that a drive asks for: the rest is for the push of other joints."""
 
 
-class JointPlant(Plant):
+class JointPlant(JointDrivenPlant):
     """
     Seven position drives on the arm of a task.
 
@@ -94,23 +95,24 @@ class JointPlant(Plant):
         return self._kinematics.pose(self.data.qpos)
 
     def advance(self, command: NDArray[np.float64] | None) -> None:
-        """
-        Move for one period towards joint positions (7,) [rad], cut to the joints' ranges.
-
-        Without a command the last one stays in force, as a position controller has it.
-        """
+        """Move for one period towards joint positions (7,) [rad]."""
         if command is not None:
             self._target = np.clip(self.checked_positions(command), self._lower, self._upper)
+        self._move(lambda positions: self._drives.step(self._target - positions))
+
+    def advance_at(self, velocities: NDArray[np.float64]) -> None:
+        """Move for one period with joint velocities (7,) [rad/s]."""
+        self._move(lambda positions: self._drives.track(velocities))
+        self._target = self.data.qpos.copy()
+
+    def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         for _ in range(round(self.period / self.model.opt.timestep)):
-            self._drive()
+            positions = self.data.qpos
+            # A set-point that far ahead balances the drive's damping at the speed asked for.
+            self.data.ctrl[:] = positions + drive(positions) / POSITION_GAIN
             mujoco.mj_step(self.model, self.data)
         # A step leaves bodies where they were at its beginning.
         mujoco.mj_kinematics(self.model, self.data)
-
-    def _drive(self) -> None:
-        positions = self.data.qpos
-        # A set-point that far ahead balances the drive's damping at the speed asked for.
-        self.data.ctrl[:] = positions + self._drives.step(self._target - positions) / POSITION_GAIN
 
     def _tune_drives(self) -> None:
         model, data = self.model, self.data

@@ -1,12 +1,15 @@
-"""Any arm with a URDF, moved without forces: its joints go where they are told to."""
+"""Any arm with a URDF, moved without forces: its joints do what is commanded."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mher_ros.control.arm_model import ArmModel
 from mher_ros.control.model_file import find_file
+from mher_ros.control.model_xml import read_model
 from mher_ros.control.robot import RobotConfig, RobotError
 from mher_ros.simulation.drives import Drives
-from mher_ros.simulation.plant import Plant
+from mher_ros.simulation.plant import JointDrivenPlant
 from mher_ros.simulation.urdf_scene import scene_of, with_found_meshes
 import mujoco
 import numpy as np
@@ -18,9 +21,9 @@ TIMESTEP, STEPS = 0.002, 5
 """Time between two steps of the drives [s], and how many there are between two joint states."""
 
 
-class KinematicPlant(Plant):
+class KinematicPlant(JointDrivenPlant):
     """
-    The commanded joints follow position set-points within their velocities and an acceleration.
+    The commanded joints follow set-points within their velocities and an acceleration.
 
     The other joints of the robot stay where they are.
     """
@@ -30,7 +33,7 @@ class KinematicPlant(Plant):
     def __init__(self, robot: RobotConfig) -> None:
         simulated = robot.simulated()
         path = find_file(simulated.model, simulated.folder)
-        self._text, self._folder = path.read_text(encoding='utf-8'), path.parent
+        self._text, self._folder = read_model(path), path.parent
         self._arm = ArmModel(simulated, self._text)
         self.frame = self._arm.base_frame
         self.command_names = self._arm.joint_names
@@ -70,19 +73,25 @@ class KinematicPlant(Plant):
         return self._arm.tool_pose(self.data.qpos[self._chain])
 
     def advance(self, command: NDArray[np.float64] | None) -> None:
-        """
-        Move for one period towards joint positions (k,) [rad], cut to the joints' ranges.
-
-        Without a command the last one stays in force, as a position controller has it.
-        """
+        """Move for one period towards joint positions (k,) [rad or m]."""
         if command is not None:
             self._target = np.clip(
                 self.checked_positions(command), self._arm.lower, self._arm.upper
             )
-        positions = self.data.qpos[self._commanded]
+        self._move(lambda positions: self._drives.step(self._target - positions))
+
+    def advance_at(self, velocities: NDArray[np.float64]) -> None:
+        """Move for one period with joint velocities (k,) [rad/s or m/s]."""
+        self._move(lambda positions: self._drives.track(velocities))
+        self._target = self.data.qpos[self._commanded]
+
+    def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        positions, velocities = self.data.qpos[self._commanded], np.empty(0)
         for _ in range(STEPS):
-            velocities = self._drives.step(self._target - positions)
-            positions += TIMESTEP * velocities
+            velocities = drive(positions)
+            wanted = positions + TIMESTEP * velocities
+            positions = np.clip(wanted, self._arm.lower, self._arm.upper)
+            velocities[positions != wanted] = 0.0  # at the end of its range a joint stops
         self.data.qpos[self._commanded], self.data.qvel[self._commanded] = positions, velocities
         mujoco.mj_kinematics(self.model, self.data)
 

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['Plant']
+__all__ = ['JointDrivenPlant', 'Plant']
 
 
 class Plant(abc.ABC):
@@ -49,6 +49,22 @@ class Plant(abc.ABC):
     @abc.abstractmethod
     def advance(self, command: NDArray[np.float64] | None) -> None:
         """Move for one period under a command, or stay where it is without one."""
+
+
+class JointDrivenPlant(Plant):
+    """A simulated arm with a drive on each commanded joint."""
+
+    @abc.abstractmethod
+    def advance(self, command: NDArray[np.float64] | None) -> None:
+        """
+        Move for one period towards joint positions (k,) [rad or m], cut to the joints' ranges.
+
+        Without a command the last one stays in force, as a position controller has it.
+        """
+
+    @abc.abstractmethod
+    def advance_at(self, velocities: NDArray[np.float64]) -> None:
+        """Move for one period with joint velocities (k,) [rad/s or m/s], up to the ranges."""
 
     def checked_positions(self, command: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a command of joint positions; ValueError unless there is one for each joint."""

@@ -52,7 +52,7 @@ def test_any_other_command_changes_nothing_and_is_answered_with_the_latest_state
     count = len(quiet.states.messages)
     latest, place = quiet.latest()
     quiet.send((5.0, 5.0), stamp_from(latest))
-    answer = quiet.states.wait_for(after=count, patience=5.0)
+    answer = quiet.states.wait_for(after=count)
     assert stamp_of(answer) == latest
     np.testing.assert_array_equal(answer.position, place)
     after, end = quiet.step((0.0, 0.0))

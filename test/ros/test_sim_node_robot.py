@@ -1,12 +1,16 @@
 """An arm that no task knows, simulated from its YAML file and its URDF, seen from outside."""
 
-from geometry_msgs.msg import PoseStamped
+from pathlib import Path
+
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from mher_ros.control.arm_model import ArmModel
 from mher_ros.control.robot import load_robot
+from mher_ros.share import share_folder
 import numpy as np
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
+from ros_peer import Listener
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
@@ -88,6 +92,99 @@ def test_it_is_seen(simulated):
     assert len(markers) >= len(robot.joints)
 
 
+def tool_of(message):
+    place = message.pose.position
+    return np.array((place.x, place.y, place.z))
+
+
+@pytest.mark.parametrize('output', ['twist', 'pose', 'joint_velocity'])
+def test_it_takes_velocities_and_poses_and_stops_without_commands(simulated, output):
+    robot, peer, states = simulated
+    peer.ask(Trigger, 'sim_node/reset')
+    wait_until_at(states, robot, home_of(robot))
+    tools = peer.listen(PoseStamped, 'tool_pose')
+    start = tools.wait_for()
+    goal = tool_of(start) + (0.0, 0.04, 0.0)
+    message = {
+        'twist': TwistStamped(),
+        'pose': PoseStamped(pose=start.pose),
+        'joint_velocity': Float64MultiArray(data=np.full(len(robot.joints), 0.1).tolist()),
+    }[output]
+    if output != 'joint_velocity':
+        message.header.frame_id = robot.base_frame
+    if output == 'twist':
+        message.twist.linear.y = 0.05
+    if output == 'pose':
+        message.pose.position.y = goal[1]
+    commands = peer.talk(type(message), getattr(robot.topics, output))
+    moved = Listener()
+    peer.node.create_subscription(PoseStamped, 'tool_pose', moved, 10)
+    if output == 'joint_velocity':
+        commands.publish(message)
+        states.wait_for(lambda state: min(map(abs, joints_of(state, robot, 'velocity'))) > 0.05)
+    else:
+        count = 0
+        while not moved.messages or tool_of(moved.messages[-1])[1] < goal[1] - 0.005:
+            commands.publish(message)
+            moved.wait_for()
+            count += 1
+            assert count < 300
+    states.wait_for(lambda state: max(map(abs, joints_of(state, robot, 'velocity'))) < 1e-3)
+    if output == 'pose':
+        np.testing.assert_allclose(tool_of(tools.wait_for()), goal, atol=0.005)
+
+
+def joints_of(state, robot, what):
+    return [getattr(state, what)[state.name.index(name)] for name in robot.joints]
+
+
+def test_poses_that_make_no_sense_are_refused(simulated):
+    robot, peer, states = simulated
+    poses = peer.talk(PoseStamped, robot.topics.pose)
+    before = int(peer.figures('sim_node', lambda told: True)['messages refused'])
+    flat = PoseStamped()
+    flat.pose.orientation.w = 0.0
+    poses.publish(flat)
+    peer.figures('sim_node', lambda told: int(told['messages refused']) == before + 1)
+    lost = PoseStamped()
+    lost.header.frame_id, lost.pose.orientation.w = 'map', 1.0
+    poses.publish(lost)
+    peer.figures('sim_node', lambda told: int(told['messages refused']) == before + 2)
+
+
+def test_where_positions_and_velocities_share_a_topic_its_output_says_which_come(world, tmp_path):
+    text = (Path(share_folder()) / 'config' / 'robots' / 'ur5e.yaml').read_text()
+    path = tmp_path / 'arm.yaml'
+    path.write_text(text[: text.index('topics:')])
+    peer = start(world, robot=str(path), output='joint_velocity', delay=0.1, lag=0.05)
+    states, robot = peer.listen(JointState, 'joint_states'), load_robot(path)
+    commands = peer.talk(Float64MultiArray, 'commands')
+    commands.publish(Float64MultiArray(data=[0.2] * 6))
+    states.wait_for(lambda state: min(joints_of(state, robot, 'velocity')) > 0.1)
+    states.wait_for(lambda state: max(map(abs, joints_of(state, robot, 'velocity'))) < 1e-3)
+
+
+def test_description_and_links_are_left_to_a_robot_state_publisher(world):
+    peer = start(world, robot='ur5e')
+    assert peer.listen(String, 'robot_description', LATCHED).wait_for(after=0).data
+    publisher = peer.node.create_publisher(String, 'robot_description', LATCHED)
+    peer.wait_until(lambda: 'sim_node' not in publishers(peer), 'it withdraws its own')
+    peer.node.destroy_publisher(publisher)
+    peer.wait_until(lambda: publishers(peer) == ['sim_node'], 'it takes over again')
+
+
+def test_it_can_be_told_to_publish_no_description(world):
+    peer = start(world, robot='ur5e', publish_robot_description='never')
+    peer.listen(PoseStamped, 'tool_pose').wait_for()  # made after the description would be
+    assert publishers(peer) == []
+
+
+def publishers(peer):
+    """Return the names of the nodes that describe the arm."""
+    found = peer.node.get_publishers_info_by_topic('robot_description')
+    return [end.node_name for end in found]
+
+
 def test_a_robot_that_is_a_tasks_arm_is_simulated_with_its_forces(world):
     peer = start(world, robot='fetch')
     assert peer.ask(Trigger, 'sim_node/reset').message.startswith('fetch, realtime, positions')
@@ -102,6 +199,7 @@ def test_wrong_robots_end_it_with_a_sentence(world, tmp_path):
     cases = (
         ({'robot': 'ur6'}, "robot takes one of .*panda.*; got 'ur6'"),
         ({'robot': 'panda', 'interface': 'twist'}, 'interface takes auto or joint with robot pan'),
+        ({'task': 'reacher', 'delay': 0.1}, 'delay must be 0 without a robot, got 0.1'),
         ({'robot': str(path)}, r'.*mine\.yaml: joints is needed; it is missing'),
     )
     for sim, sentence in [(world.node('sim_node', **given), text) for given, text in cases]:

@@ -1,0 +1,39 @@
+"""``mher robot check``, as a person meets it on the first day with an arm."""
+
+from foreign_arms import UR10_HOME, write_arm
+from mher_ros.cli import main
+
+
+def test_a_good_file_is_said_to_be_good_and_drawn(capsys, tmp_path):
+    origin = 'workspace: {origin: [0.7, 0.16, 0.5]}\n'
+    path = write_arm(tmp_path, 'ur10', UR10_HOME + origin)
+    picture = tmp_path / 'ur10.png'
+    assert main(['robot', 'check', str(path), '--picture', str(picture)]) == 0
+    told = capsys.readouterr().out
+    assert 'all of the workspace is reached' in told
+    assert told.count(' yes ') == 9
+    assert 'problem' not in told
+    assert picture.stat().st_size > 10_000
+
+
+def test_what_should_be_changed_is_said_with_a_proposal_and_in_the_exit_code(capsys, tmp_path):
+    path = write_arm(tmp_path, 'ur10', UR10_HOME)
+    assert main(['robot', 'check', str(path)]) == 1
+    told = capsys.readouterr().out
+    assert 'problem: workspace.origin is expected' in told
+    assert '\nworkspace:\n  origin: [' in told
+
+
+def test_the_workspace_of_a_policy_counts_where_one_is_named(capsys, tmp_path):
+    from proportional_policy import write_proportional_policy
+
+    policy = write_proportional_policy(tmp_path / 'policy.onnx', 'sawyer_reach')
+    assert main(['robot', 'check', 'ur5e', '--policy', str(policy)]) in (0, 1)
+    assert '(0.250, 0.000, 0.225)' in capsys.readouterr().out  # 0.4 x 0.2 x 0.25 m about 0.45, ...
+
+
+def test_a_model_that_is_not_there_is_an_error_in_a_sentence(capsys, tmp_path):
+    path = tmp_path / 'arm.yaml'
+    path.write_text('model: robot_description\ntool_frame: t\njoints: [a]\noutput: none\n')
+    assert main(['robot', 'check', str(path)]) == 2
+    assert '--urdf' in capsys.readouterr().err
