@@ -32,8 +32,12 @@ LOOK = 0.5
 """Time between two looks at which nodes there are [s]."""
 ANSWER = 5.0
 """Time that a service has to answer [s]."""
+CAN_MOVE = (Button.RANDOM_GOAL, Button.RESUME)
+"""Besides a goal, what may set a real arm in motion."""
+MOST_STOPS = 10
+"""Stops that wait for an answer at once: who presses on and on stops the arm no better."""
 TOO_OLD = 1.0
-"""What was asked for this long ago is not done any more [s]."""
+"""What was asked for this long ago does not move an arm any more [s]."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -95,10 +99,12 @@ class PageButtons:
             # resume before it would be undone by it. So it is stopped again after that.
             for one in self._asked:
                 one.is_overruled |= one.button is Button.RESUME
-            self._call(Button.STOP)
+            waiting = [one for one in self._asked if one.button is Button.STOP and not one.is_late]
+            if len(waiting) < MOST_STOPS:
+                self._call(Button.STOP)
 
     def answer(self, event: Event) -> None:
-        """Do what was asked for, unless the arm was stopped since, or it was long ago."""
+        """Do what was asked for, unless the arm was stopped since, or it would move late."""
         if event.at <= self._stopped_at:
             return
         is_old = time.monotonic() - event.at > TOO_OLD
@@ -106,7 +112,7 @@ class PageButtons:
             self._page.notify('No goal was sent', 'it was let go too long ago')
         elif event.goal is not None:
             self._goals.send(event.goal)
-        elif event.button is not None and is_old:
+        elif event.button in CAN_MOVE and is_old:
             self._page.notify(event.button.value, 'not done: it was pressed too long ago')
         elif event.button is Button.RANDOM_GOAL:
             self._goals.send_any()

@@ -25,6 +25,7 @@ from mher_ros.ros.parameters import declare
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
 from mher_ros.ros.watched_nodes import GONE, TRAIN, WatchedNodes
+from mher_ros.ros.wire import MOST_BYTES_OF_ANY
 from mher_ros.view.address import HOST, PORT
 from mher_ros.view.arm_scene import ArmSceneError
 from mher_ros.view.live_page import Line, LivePage
@@ -32,7 +33,6 @@ from mher_ros.view.server import PageServer, warning_of
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
@@ -84,9 +84,11 @@ class ViewNode(Node):
         self._descriptions = Inbox(self, String, topics.robot_description, LATCHED)
         self._states = Inbox(self, JointState, topics.joint_states, SEVERAL)
         self._nodes = WatchedNodes(self)
-        self._server = PageServer(options.host, options.port, options.token, 'mher_ros')
+        self._server = PageServer(
+            options.host, options.port, options.token, 'mher_ros', lambda: self._buttons.stop()
+        )
         self.address = self._server.address
-        self.page = LivePage(self._server.viser, lambda: self._buttons.stop())
+        self.page = LivePage(self._server.viser)
         self._urdf = self._trouble = self._refused_frame = ''
         self._moved_at = -math.inf
         self._looked_at: Vector | None = None
@@ -140,7 +142,10 @@ class ViewNode(Node):
 
     def _show_arm(self) -> None:
         for raw in self._descriptions.take_all(0.0):
-            urdf = str(deserialize_message(raw, String).data)
+            description = self._descriptions.read(raw, MOST_BYTES_OF_ANY)
+            if description is None:
+                continue
+            urdf = str(description.data)
             self._trouble = self._refused_frame = ''
             if urdf != self._urdf:  # a simulation that starts again tells the same
                 self._draw_arm(urdf, '')
@@ -151,8 +156,9 @@ class ViewNode(Node):
             self._draw_arm(self._urdf, frame)
         positions: dict[str, float] = {}
         for raw in self._states.take_all(0.0):
-            state = deserialize_message(raw, JointState)
-            positions |= dict(zip(state.name, state.position, strict=False))
+            state = self._states.read(raw)
+            if state is not None:
+                positions |= dict(zip(state.name, state.position, strict=False))
         if positions:
             self._moved_at = time.monotonic()
             self.page.move(positions)

@@ -9,7 +9,22 @@ from urllib.parse import parse_qs, urlsplit
 
 from mher_ros.options import OptionError
 
-__all__ = ['Admission', 'check_host', 'is_loopback']
+__all__ = [
+    'Admission',
+    'check_host',
+    'done',
+    'FRAMING',
+    'is_loopback',
+    'refusal',
+    'STOP_PATH',
+    'STOP_REQUEST',
+]
+
+STOP_PATH = '/stop'
+STOP_REQUEST = f'POST {STOP_PATH} '.encode()
+"""How a request to stop the arm begins."""
+FRAMING = b"Content-Security-Policy: frame-ancestors 'none'\r\n"
+"""The header that keeps other pages from showing this one, and so from steering clicks."""
 
 _TOKEN = re.compile(r'[A-Za-z0-9._~-]{8,}')
 _HEADER = re.compile(r'([!#$%&\'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*')
@@ -49,8 +64,9 @@ class Admission:
     ``Sec-Fetch-Dest`` (the page as a frame of another one, which could steer the clicks).
     """
 
-    def __init__(self, token: str, port: int) -> None:
-        self._token = token
+    def __init__(self, token: str, port: int, takes_stop: bool = False) -> None:
+        """``takes_stop``: let through what asks to stop the arm, too."""
+        self._token, self._takes_stop = token, takes_stop
         # A browser sends a cookie to every port of a host: the name says whose it is, and the
         # value does not give the token away to the others.
         self._cookie = f'mher_view_{port}'
@@ -63,7 +79,7 @@ class Admission:
             return refusal('400 Bad Request', 'This is not a request for a page.')
         method, target, headers = request
         host = headers['host']
-        if method != 'GET':
+        if method != 'GET' and not (self._takes_stop and (method, target) == ('POST', STOP_PATH)):
             return refusal('405 Method Not Allowed', 'This page is only there to be read.')
         if 'origin' in headers and _authority(headers['origin']) != host.lower():
             return refusal('403 Forbidden', 'Another page may not use this one.')
@@ -92,6 +108,11 @@ class Admission:
         )
 
 
+def done() -> bytes:
+    """Return the reply that leaves a browser on the page where it is."""
+    return _reply('204 No Content', '')
+
+
 def refusal(status: str, sentence: str) -> bytes:
     """Return a reply that says, in HTML, why there is no page."""
     return _reply(status, f'<!doctype html><title>{status}</title><p>{sentence}</p>\n')
@@ -106,6 +127,7 @@ def _reply(status: str, body: str, *headers: str) -> bytes:
         'Cache-Control: no-store',
         'Referrer-Policy: no-referrer',
         'Connection: close',
+        FRAMING.decode().rstrip(),
         *headers,
     ]
     return '\r\n'.join([*lines, '', '']).encode() + content

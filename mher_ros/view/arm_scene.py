@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import itertools
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
+from mher_ros.control.model_xml import parse_model
 from mher_ros.control.urdf_file import read_urdf
 from mher_ros.errors import MherError
 from mher_ros.simulation.shapes import Shape, visible_shapes
@@ -40,11 +40,11 @@ class ArmScene:
     def __init__(self, server: viser.ViserServer, urdf: str, base: str = '') -> None:
         """Draw the arm of ``urdf``; ``base`` names a link, default: the root."""
         try:
-            description = read_urdf(ElementTree.fromstring(urdf))
+            description = read_urdf(parse_model(urdf))
             self.base = base or description.root
             # Meshes in a URDF that came over a topic have full addresses.
             model = scene_of(urdf, self.base, Path.cwd())
-        except (ElementTree.ParseError, KeyError, MherError, ValueError) as error:
+        except MherError as error:
             raise ArmSceneError(
                 f'a URDF with a link {base or "at its root"} is expected, got one with this '
                 f'trouble: {error}'

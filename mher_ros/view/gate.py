@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import errno
+import logging
+import math
 import socket
 import threading
+import time
 
 from mher_ros.errors import MherError
-from mher_ros.view.admission import Admission, refusal
+from mher_ros.view.admission import Admission, done, FRAMING, refusal, STOP_REQUEST
+from mher_ros.view.flood import Allowance, FloodError, MessageMeter
 
 __all__ = ['Gate']
+
+LOGGER = logging.getLogger(__name__)
 
 LONGEST_HEAD = 16 * 1024
 """Bytes of the head of a request."""
@@ -26,6 +32,15 @@ STALLED_TIME = 10.0
 MOST_CONNECTIONS = 256
 """Connections at once; each takes three descriptors of the process."""
 
+ROOM_FOR_STOPS = 64
+"""Connections on top of these, on which the arm may be stopped and nothing else."""
+
+WARY_TIME = 10.0
+"""Time after a flood in which few new websockets are let through: who floods comes again [s]."""
+
+WARY_WEBSOCKETS = 1.0
+"""Websockets in a second that are let through then; each is sent the whole scene."""
+
 PORTS_TRIED = 21
 
 
@@ -36,13 +51,25 @@ class Gate:
     Runs in a thread of its own. The server behind it, at ``backend`` (host, port), answers one
     request per connection or takes it over as a websocket, so the first request decides for all.
     ``port`` 0 is any free one; another one that is taken is counted up, 20 times at most.
+
+    A request to stop the arm is answered here, by ``stop``: it never waits for the server.
     """
 
-    def __init__(self, host: str, port: int, token: str, backend: tuple[str, int]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        token: str,
+        backend: tuple[str, int],
+        stop: Callable[[], None] | None = None,
+    ) -> None:
         self._socket = _listen(host, port)
         self.port: int = self._socket.getsockname()[1]
         self._backend = backend
-        self._admission = Admission(token, self.port)
+        self._stop_arm = stop
+        self._admission = Admission(token, self.port, takes_stop=stop is not None)
+        self._websockets = Allowance(WARY_WEBSOCKETS, WARY_WEBSOCKETS)
+        self._flooded_at = -math.inf
         self._connections: set[asyncio.Task] = set()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -77,10 +104,11 @@ class Gate:
         assert task is not None
         self._connections.add(task)
         try:
-            if len(self._connections) > MOST_CONNECTIONS:
-                await _send(writer, refusal('503 Service Unavailable', 'Too many are watching.'))
-            else:
+            if len(self._connections) <= MOST_CONNECTIONS + ROOM_FOR_STOPS:
                 await self._admit(reader, writer)
+        except FloodError as error:
+            self._flooded_at = time.monotonic()
+            LOGGER.warning('a browser was sent away: %s', error)
         except (OSError, EOFError, asyncio.LimitOverrunError):
             pass  # Gone, too slow or too much: nothing is owed to it.
         except asyncio.CancelledError:
@@ -93,6 +121,10 @@ class Gate:
         with _at_most(HEAD_TIME, writer):
             head = await reader.readuntil(b'\r\n\r\n')
         reply = self._admission.answer(head)
+        if reply is None and head.startswith(STOP_REQUEST):
+            reply = self._stopped()
+        elif reply is None and (len(self._connections) > MOST_CONNECTIONS or self._is_wary(head)):
+            reply = refusal('503 Service Unavailable', 'Too many are watching.')
         if reply is not None:
             await _send(writer, reply)
             await _finish(reader, writer)
@@ -109,6 +141,21 @@ class Gate:
         finally:
             backend[1].transport.abort()
 
+    def _is_wary(self, head: bytes) -> bool:
+        """Return whether a request is for one of too many websockets after a flood."""
+        was_flooded = time.monotonic() - self._flooded_at < WARY_TIME
+        return was_flooded and b'\r\nupgrade:' in head.lower() and not self._websockets.take()
+
+    def _stopped(self) -> bytes:
+        """Stop the arm, and return the answer to the browser that asked for it."""
+        assert self._stop_arm is not None
+        try:
+            self._stop_arm()
+        except Exception:
+            LOGGER.exception('the arm could not be stopped from the page')
+            return refusal('500 Internal Server Error', 'The arm could not be stopped.')
+        return done()
+
 
 async def _join(
     reader: asyncio.StreamReader,
@@ -116,24 +163,33 @@ async def _join(
     backend_reader: asyncio.StreamReader,
     backend_writer: asyncio.StreamWriter,
 ) -> None:
-    """Pass bytes both ways until the server has closed its side."""
-    upward = asyncio.ensure_future(_pass_on(reader, backend_writer))
+    """Pass bytes both ways until the server has closed its side; FloodError if too many come."""
+    upward = asyncio.ensure_future(_pass_on(reader, backend_writer, MessageMeter()))
     try:
+        reply = await backend_reader.readuntil(b'\r\n\r\n')
+        await _send(writer, reply[:-2] + FRAMING + b'\r\n')
         await _pass_on(backend_reader, writer)
     finally:
         upward.cancel()
-        await asyncio.gather(upward, return_exceptions=True)
+        (ended,) = await asyncio.gather(upward, return_exceptions=True)
+    if isinstance(ended, OSError):
+        raise ended
     await _finish(reader, writer)
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pass_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, meter: MessageMeter | None = None
+) -> None:
     """Send what comes, no faster than it is taken; end when it ends, break off when it breaks."""
     try:
         while data := await reader.read(64 * 1024):
+            if meter is not None:
+                meter.count(data)
             await _send(writer, data)
         writer.write_eof()
     except OSError:
         writer.transport.abort()
+        raise
 
 
 async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:

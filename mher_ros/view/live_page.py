@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import enum
 import html
@@ -10,6 +10,7 @@ import queue
 import time
 from typing import Any, NamedTuple
 
+from mher_ros.view.admission import STOP_PATH
 from mher_ros.view.arm_scene import ArmScene
 from mher_ros.view.curves import Curves
 from mher_ros.view.drawings import Drawing, Drawings
@@ -21,6 +22,8 @@ import viser
 
 __all__ = ['Button', 'Event', 'Line', 'LivePage']
 
+LONGEST_NOTE = 500
+"""Characters of what everybody is told."""
 GOOD, BAD, PLAIN = '#2b8a3e', '#c92a2a', '#343a40'
 
 
@@ -36,13 +39,20 @@ class Button(enum.Enum):
 
 
 LOOKS: dict[Button, dict[str, Any]] = {
-    Button.STOP: {'color': 'red', 'icon': viser.Icon.HAND_STOP},
     Button.RESUME: {'color': 'green', 'icon': viser.Icon.PLAYER_PLAY},
     Button.RANDOM_GOAL: {'icon': viser.Icon.TARGET},
     Button.RESET: {'icon': viser.Icon.REFRESH},
     Button.SAVE: {'icon': viser.Icon.DEVICE_FLOPPY},
     Button.STOP_TRAINING: {'color': 'orange', 'icon': viser.Icon.PLAYER_STOP},
 }
+
+
+# A request of its own, not a message among those of all browsers, which viser takes in turn. Its
+# answer is empty, so that the browser stays on the page.
+STOP_HTML = f"""
+<form method="post" action="{STOP_PATH}" style="padding:0.3em 0.9em">
+<button style="width:100%;height:2.4em;border:0;border-radius:4px;background:{BAD};color:white;\
+font-weight:600;cursor:pointer">{Button.STOP.value}</button></form>"""
 
 
 class Event(NamedTuple):
@@ -70,23 +80,22 @@ class LivePage:
     Shows an arm and hands on what people do; all but ``events`` belongs to one thread.
 
     Everything that browsers do ends up in ``events``: they never wait, nor is anything done in
-    their name by a thread of the server's. The exceptions are to stop, which is no event, and to
-    drag the goal, whose handle is locked against it.
+    their name by a thread of the server's. The exceptions are to stop, which is a request of its
+    own that ``PageServer`` answers, and to drag the goal, whose handle is locked against it.
     """
 
-    def __init__(self, server: viser.ViserServer, stop: Callable[[], None]) -> None:
-        """``stop`` is called at once, by a thread of the server's, when that button is pressed."""
-        self._stop = stop
+    def __init__(self, server: viser.ViserServer) -> None:
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._server = server
         set_stage(server)
         self._arm: ArmScene | None = None
         self._drawings = Drawings(server)
         self._goal = GoalHandle(server, lambda place: self._tell(None, place))
-        self._buttons: dict[Button, viser.GuiButtonHandle] = {}
         # Above the text, whose lines come, go and wrap: a button that is aimed at stays in place.
-        for button in Button:
-            self._add_button(button)
+        self._stop = server.gui.add_html(STOP_HTML, visible=False)
+        self._buttons = {
+            button: self._add_button(button) for button in Button if button is not Button.STOP
+        }
         self._text = server.gui.add_html('')
         self._told: tuple[Line, ...] = ()
         self._curves = Curves(server)
@@ -153,6 +162,8 @@ class LivePage:
 
     def offer(self, buttons: Sequence[Button], useless: Sequence[Button] = ()) -> None:
         """Show these buttons, and no others; those that are ``useless`` now cannot be pressed."""
+        if self._stop.visible != (Button.STOP in buttons):
+            self._stop.visible = Button.STOP in buttons
         for button, handle in self._buttons.items():
             if handle.visible != (button in buttons):
                 handle.visible = button in buttons
@@ -168,26 +179,23 @@ class LivePage:
         look_at(self._server, place, max(1.0, size) * np.array(FROM_THE_SIDE))
 
     def notify(self, title: str, text: str, is_good: bool = False) -> None:
-        """Tell everybody who looks."""
+        """Tell everybody who looks; markup is shown, not obeyed."""
         for client in self._server.get_clients().values():
             client.add_notification(
                 title=title,
-                body=text,
+                body=text[:LONGEST_NOTE],
                 auto_close_seconds=8.0,
                 color='green' if is_good else 'orange',
             )
 
-    def _add_button(self, button: Button) -> None:
+    def _add_button(self, button: Button) -> viser.GuiButtonHandle:
         handle = self._server.gui.add_button(button.value, visible=False, **LOOKS[button])
 
         async def press(_: object) -> None:
-            if button is Button.STOP:
-                self._stop()
-            else:
-                self._tell(button, None)
+            self._tell(button, None)
 
         handle.on_click(press)
-        self._buttons[button] = handle
+        return handle
 
     def _tell(self, button: Button | None, goal: NDArray[np.float64] | None) -> None:
         self.events.put(Event(button, goal, time.monotonic()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import ipaddress
 import logging
@@ -16,7 +16,7 @@ from mher_ros.view.admission import check_host, is_loopback
 from mher_ros.view.gate import Gate
 import rich
 import viser
-from viser._messages import GuiUpdateMessage
+from viser._messages import FileTransferPart, FileTransferStartUpload, GuiUpdateMessage
 from viser.infra import ClientId
 
 __all__ = ['PageServer', 'warning_of']
@@ -28,18 +28,25 @@ class PageServer:
 
     ``viser`` draws it, and lets anyone in who finds it; ``address`` is where people go. ``port``
     is counted up when taken; 0: any. A token ('' for none) is needed where ``host`` is not this
-    machine alone.
+    machine alone. ``stop`` is called at once, by a thread of its own, when somebody presses the
+    button to stop the arm.
     """
 
     def __init__(
-        self, host: str = HOST, port: int = PORT, token: str = '', label: str = 'mher'
+        self,
+        host: str = HOST,
+        port: int = PORT,
+        token: str = '',
+        label: str = 'mher',
+        stop: Callable[[], None] | None = None,
     ) -> None:
         check_host(host, token)
         with _quiet():
             self.viser = _Viser(_hidden_host(), 0, label)
         _say_garbage_in_a_line()
         try:
-            self._gate = Gate(host, port, token, (self.viser.get_host(), self.viser.get_port()))
+            backend = self.viser.get_host(), self.viser.get_port()
+            self._gate = Gate(host, port, token, backend, stop)
         except MherError:
             self._stop()
             raise
@@ -84,6 +91,9 @@ class _Viser(viser.ViserServer):
 
         server.unregister_handler(GuiUpdateMessage, take)
         server.register_handler(GuiUpdateMessage, take_values)
+        # No page of ours takes files, and what is sent would be kept.
+        server.unregister_handler(FileTransferStartUpload)
+        server.unregister_handler(FileTransferPart)
 
     def request_share_url(self, verbose: bool = True) -> None:
         """Refuse: any browser may ask for it, and it would open the page to the internet."""

@@ -1,5 +1,7 @@
 """What the page is said to cost policy_node."""
 
+import os
+
 from mher_ros.bench.measured import BenchError
 from mher_ros.bench.page import findings, measure
 import pytest
@@ -29,7 +31,15 @@ def test_without_a_browser_that_is_said(monkeypatch, tmp_path):
         measure(seconds=1, rounds=1, seed=0)
 
 
+@pytest.fixture
+def browser_on_path(browser, tmp_path, monkeypatch):
+    """Let a browser be found, wherever the one is that starts here."""
+    (tmp_path / 'chromium').symlink_to(browser.program)
+    monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures('browser_on_path')
 def test_a_browser_looks_while_policy_node_answers(world, policy, monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(world.domain))
     found = measure(seconds=2, rounds=1, seed=0, policy=str(policy))

@@ -105,14 +105,21 @@ def test_what_is_asked_for_after_a_stop_is_done(desk):
     assert desk.calls == ['policy_node/stop', 'policy_node/clear', 'goal']
 
 
-@pytest.mark.parametrize('button', [None, *(one for one in Button if one is not Button.STOP)])
-def test_what_was_asked_for_long_ago_is_not_done_and_that_is_said(desk, button):
+@pytest.mark.parametrize('button', [None, Button.RANDOM_GOAL, Button.RESUME])
+def test_what_was_asked_for_long_ago_moves_no_arm_and_that_is_said(desk, button):
     long_ago = time.monotonic() - 1.1 * page_buttons.TOO_OLD
     desk.buttons.answer(Event(button, GOAL if button is None else None, long_ago))
     assert desk.calls == []
     ((title, text),) = desk.notes
     assert title == ('No goal was sent' if button is None else button.value)
     assert 'too long ago' in text
+
+
+@pytest.mark.parametrize('button', [Button.RESET, Button.SAVE, Button.STOP_TRAINING])
+def test_what_moves_no_real_arm_is_done_however_late(desk, button):
+    long_ago = time.monotonic() - 10.0 * page_buttons.TOO_OLD
+    desk.buttons.answer(Event(button, None, long_ago))
+    assert desk.calls == ['/'.join(page_buttons.SERVICES[button])]
 
 
 def test_a_stop_that_may_overtake_a_resume_is_repeated_once_that_is_answered(desk):

@@ -28,12 +28,15 @@ class PageReader(RawBrowser):
     @property
     def buttons(self):
         """Whether each button that is seen can be pressed; the uppermost first."""
-        shown = [one for one in self._elements.values() if one['visible']]
-        return {
-            one['label']: not one['disabled']
-            for one in sorted(shown, key=lambda one: one['order'])
-            if one['type'] == 'GuiButtonMessage'
-        }
+        found = {}
+        for one in sorted(self._elements.values(), key=lambda one: one['order']):
+            if one['visible'] and one['type'] == 'GuiButtonMessage':
+                found[one['label']] = not one['disabled']
+            elif one['visible'] and one['type'] == 'GuiHtmlMessage':
+                found |= dict.fromkeys(
+                    re.findall('<button.*?>(.*?)</button>', one['content']), True
+                )
+        return found
 
     @property
     def curves(self):
@@ -65,40 +68,59 @@ class PageReader(RawBrowser):
 
     def press(self, label):
         """Click a button, seen or not."""
-        (uuid,) = (uuid for uuid, one in self._elements.items() if one.get('label') == label)
-        self.tell('GuiUpdateMessage', uuid=uuid, updates={'value': True})
+        if label == 'Stop the arm':
+            assert self.post('/stop') == 204
+            return
+        self.tell('GuiUpdateMessage', uuid=self.uuid_of(label), updates={'value': True})
+
+    def repeat_until(self, action, condition, what=''):
+        """Do something until ``condition``, again whenever it is said to have come too late."""
+        while True:
+            told = len(self.notes)
+            action()
+            self.wait_for(lambda seen=told: condition() or self._is_late(seen), what=what)
+            if condition():
+                return
 
     def set(self, label, **updates):
         """Tell the server of changes to an element that no page would tell."""
-        (uuid,) = (uuid for uuid, one in self._elements.items() if one.get('label') == label)
-        self.tell('GuiUpdateMessage', uuid=uuid, updates=updates)
+        self.tell('GuiUpdateMessage', uuid=self.uuid_of(label), updates=updates)
 
-    def wait_for(self, condition, patience=60.0, what=''):
+    def uuid_of(self, label):
+        """Return what messages call a button."""
+        (uuid,) = (uuid for uuid, one in self._elements.items() if one.get('label') == label)
+        return uuid
+
+    def wait_for(self, condition, patience=120.0, what=''):
         """Return the first value of ``condition`` that is true."""
         end = time.monotonic() + patience
         while not (value := condition()):
             left = end - time.monotonic()
             assert left > 0, f'waited in vain{what and f" for {what}"}: {self._shown()}'
             try:
-                self._read(left)
+                self._read(min(left, 0.2))  # the condition may be of other things than the page
             except TimeoutError:
                 continue
         return value
 
-    def wait_for_line(self, name, text, patience=60.0):
+    def wait_for_line(self, name, text, patience=120.0):
         """Return what a line says once it matches ``text``."""
         self.wait_for(
             lambda: re.search(text, self.lines.get(name, '')), patience, f'{name}: {text}'
         )
         return self.lines[name]
 
-    def wait_for_note(self, title, text='', patience=60.0):
+    def wait_for_note(self, title, text='', patience=120.0):
         """Return once everybody was told something."""
         self.wait_for(
             lambda: any(title == one and re.search(text, two) for one, two in self.notes),
             patience,
             f'the note {title}: {text}',
         )
+
+    def _is_late(self, since):
+        """Return whether one of the notes since the first so many says it."""
+        return any('too long ago' in text for _, text in self.notes[since:])
 
     def _shown(self):
         return f'{self.lines}, {self.buttons}, {self.notes[-3:]}'

@@ -1,5 +1,8 @@
 """A browser as the server sees it: a websocket that speaks viser's protocol, well or badly."""
 
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
 import msgspec
 import viser
 from websockets.sync.client import connect
@@ -12,6 +15,7 @@ class RawBrowser:
     """One that draws nothing, so that there can be many; it is connected while it is entered."""
 
     def __init__(self, address):
+        self.address = address
         self._socket = connect(
             address.replace('http', 'ws'),
             subprotocols=[f'viser-v{viser.__version__}'],
@@ -57,6 +61,16 @@ class RawBrowser:
 
     def send(self, raw):
         self._socket.send(raw)
+
+    def post(self, path):
+        """Return the status of the answer to a request that takes no websocket."""
+        host = urlsplit(self.address).netloc
+        connection = HTTPConnection(host, timeout=60)
+        try:
+            connection.request('POST', path, headers={'Origin': f'http://{host}'})
+            return connection.getresponse().status
+        finally:
+            connection.close()
 
     def words(self, patience):
         """Return the next message to browsers, whatever can be read in it."""

@@ -14,6 +14,7 @@ from mher_ros.view.server import PageServer, warning_of
 import msgspec
 import pytest
 import viser
+from viser._messages import FileTransferPart
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -37,6 +38,25 @@ def guarded():
     server.close()
 
 
+class Stoppable:
+    """A page from which the arm can be stopped."""
+
+    def __init__(self):
+        self.stops = 0
+        self.server = PageServer(port=0, stop=self._stop)
+
+    def _stop(self):
+        self.stops += 1
+
+
+@pytest.fixture
+def stoppable():
+    """Return a page of this machine that counts how often the arm was stopped."""
+    stoppable = Stoppable()
+    yield stoppable
+    stoppable.server.close()
+
+
 def head(target='/', host='localhost', **headers):
     lines = [f'GET {target} HTTP/1.1', f'Host: {host}']
     lines += [f'{name.replace("_", "-")}: {value}' for name, value in headers.items()]
@@ -45,7 +65,7 @@ def head(target='/', host='localhost', **headers):
 
 def ask(server, request, port=None):
     """Return all that comes back for the bytes ``request``."""
-    with socket.create_connection(('127.0.0.1', port or server.port), timeout=20) as connection:
+    with socket.create_connection(('127.0.0.1', port or server.port), timeout=60) as connection:
         connection.sendall(request)
         return read_all(connection)
 
@@ -68,7 +88,7 @@ def cookie_of(server, token=TOKEN):
 
 
 def websocket(server, host='localhost', subprotocol=VISER, **options):
-    connection = socket.create_connection(('127.0.0.1', server.port), timeout=20)
+    connection = socket.create_connection(('127.0.0.1', server.port), timeout=60)
     address = f'ws://{host}:{server.port}'
     return connect(
         address, sock=connection, subprotocols=[subprotocol], max_size=None, proxy=None, **options
@@ -79,7 +99,7 @@ def assert_serves(server, **options):
     """Fail unless the page is handed out and a websocket gets viser's first messages."""
     assert status(ask(server, head())) == 200
     with websocket(server, **options) as client:
-        assert client.recv(timeout=10)
+        assert client.recv(timeout=60)
 
 
 def test_the_page_and_its_websocket_come_through(page):
@@ -139,7 +159,7 @@ def test_the_token_in_the_address_becomes_a_cookie(guarded):
     cookie = cookie_of(guarded)
     assert status(ask(guarded, head(host='robot.lan', Cookie=f'a=1; {cookie}; b=2'))) == 200
     with websocket(guarded, additional_headers={'Cookie': cookie}) as client:
-        assert client.recv(timeout=10)
+        assert client.recv(timeout=60)
     assert guarded.address == f'http://127.0.0.1:{guarded.port}/?token={TOKEN}'
 
 
@@ -215,7 +235,7 @@ def test_a_head_without_end_is_cut_off(page):
 
 def test_a_slow_head_is_cut_off_while_others_go_on(page, monkeypatch):
     monkeypatch.setattr(gate_module, 'HEAD_TIME', 0.2)
-    with socket.create_connection(('127.0.0.1', page.port), timeout=20) as slow:
+    with socket.create_connection(('127.0.0.1', page.port), timeout=60) as slow:
         slow.sendall(b'GET / HT')
         assert_serves(page)
         assert read_all(slow) == b''
@@ -227,7 +247,7 @@ def test_a_browser_that_takes_nothing_is_cut_off(monkeypatch):
         endless_backend() as backend,
         contextlib.closing(Gate('127.0.0.1', 0, '', backend)) as gate,
     ):
-        with socket.create_connection(('127.0.0.1', gate.port), timeout=20) as idle:
+        with socket.create_connection(('127.0.0.1', gate.port), timeout=60) as idle:
             idle.sendall(head())
             assert backend.lost.wait(20)
 
@@ -258,7 +278,7 @@ def endless_backend():
 def test_one_connection_carries_one_request(page):
     first, second = head(), head(Origin='http://evil.example', X_Second='yes')
     assert ask(page, first + second).count(b'HTTP/1.1 200') <= 1
-    with socket.create_connection(('127.0.0.1', page.port), timeout=20) as connection:
+    with socket.create_connection(('127.0.0.1', page.port), timeout=60) as connection:
         connection.sendall(first)
         reply = read_all(connection)
         assert reply.count(b'HTTP/1.1 200') == 1
@@ -294,7 +314,7 @@ def camera_message(**changes):
     return msgspec.msgpack.encode({**message, **changes})
 
 
-def wait_until(condition, timeout=10.0):
+def wait_until(condition, timeout=60.0):
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, 'waited in vain'
@@ -325,7 +345,7 @@ def test_there_is_an_end_to_how_many_may_watch(monkeypatch):
 def test_a_page_of_another_version_is_sent_away(page):
     with websocket(page, subprotocol='viser-v0.0.1') as client:
         with pytest.raises(ConnectionClosed):
-            client.recv(timeout=10)
+            client.recv(timeout=60)
     assert_serves(page)
 
 
@@ -348,9 +368,9 @@ def test_garbage_over_the_websocket_ends_that_websocket_alone(page, frame):
             client.send(frame)
             with pytest.raises(ConnectionClosed):
                 while True:
-                    client.recv(timeout=10)
+                    client.recv(timeout=60)
         page.viser.scene.add_frame('/still_there')
-        assert other.recv(timeout=10)
+        assert other.recv(timeout=60)
     assert_serves(page)
 
 
@@ -376,7 +396,7 @@ def test_raw_garbage_instead_of_frames_ends_that_websocket_alone(page):
         Sec_WebSocket_Version='13',
         Sec_WebSocket_Protocol=VISER,
     )
-    with socket.create_connection(('127.0.0.1', page.port), timeout=20) as connection:
+    with socket.create_connection(('127.0.0.1', page.port), timeout=60) as connection:
         connection.sendall(upgrade)
         assert status(connection.recv(65536)) == 101
         with contextlib.suppress(ConnectionError):
@@ -439,7 +459,7 @@ def test_no_free_port_is_said(monkeypatch):
 def test_ipv6_is_served_too():
     with contextlib.closing(PageServer('::1', 0)) as page:
         assert page.address == f'http://[::1]:{page.port}/'
-        with socket.create_connection(('::1', page.port), timeout=20) as connection:
+        with socket.create_connection(('::1', page.port), timeout=60) as connection:
             connection.sendall(head(host=f'[::1]:{page.port}'))
             assert status(read_all(connection)) == 200
 
@@ -447,11 +467,11 @@ def test_ipv6_is_served_too():
 def test_closing_sends_all_away_and_frees_the_port():
     page = PageServer(port=0)
     client = websocket(page)
-    client.recv(timeout=10)
+    client.recv(timeout=60)
     page.close()
     with pytest.raises(ConnectionClosed):
         while True:
-            client.recv(timeout=10)
+            client.recv(timeout=60)
     page.close()
     with contextlib.closing(PageServer(port=page.port)) as again:
         assert again.port == page.port
@@ -483,3 +503,116 @@ def test_a_token_that_can_be_guessed_or_not_be_typed_is_refused(token):
     with pytest.raises(OptionError, match='token takes at least 8 letters') as refused:
         check_host('127.0.0.1', token)
     assert token not in str(refused.value)
+
+
+# The arm is stopped by a request of its own
+
+
+def stop_request(path='/stop', **headers):
+    return head(path, Content_Length=0, **headers).replace(b'GET', b'POST', 1)
+
+
+def test_a_stop_leaves_the_browser_where_it_is(stoppable):
+    origin = f'http://localhost:{stoppable.server.port}'
+    request = stop_request(host=f'localhost:{stoppable.server.port}', Origin=origin)
+    assert status(ask(stoppable.server, request)) == 204
+    assert stoppable.stops == 1
+
+
+@pytest.mark.parametrize(
+    ('request_', 'answer'),
+    [
+        (stop_request(Origin='http://evil.example'), 403),
+        (stop_request(host='evil.example'), 403),
+        (stop_request('/'), 405),
+        (stop_request('/stop?x'), 405),
+        (head('/stop'), 404),
+        (stop_request().replace(b'POST', b'PUT', 1), 405),
+    ],
+)
+def test_nothing_else_stops_the_arm(stoppable, request_, answer):
+    assert status(ask(stoppable.server, request_)) == answer
+    assert not stoppable.stops
+
+
+def test_a_stop_needs_the_token_where_there_is_one():
+    stops = []
+    server = PageServer(port=0, token=TOKEN, stop=lambda: stops.append(True))
+    try:
+        assert status(ask(server, stop_request())) == 401
+        assert not stops
+        assert status(ask(server, stop_request(Cookie=cookie_of(server)))) == 204
+        assert stops == [True]
+    finally:
+        server.close()
+
+
+def test_a_page_without_an_arm_takes_no_stop(page):
+    assert status(ask(page, stop_request())) == 405
+
+
+def test_a_stop_that_goes_wrong_says_so():
+    server = PageServer(port=0, stop=lambda: 1 / 0)
+    try:
+        assert status(ask(server, stop_request())) == 500
+        assert_serves(server)
+    finally:
+        server.close()
+
+
+def test_a_stop_is_taken_where_nobody_else_is_let_in(stoppable, monkeypatch):
+    monkeypatch.setattr(gate_module, 'MOST_CONNECTIONS', 1)
+    with websocket(stoppable.server) as client:
+        assert client.recv(timeout=10)
+        assert status(ask(stoppable.server, head())) == 503
+        assert status(ask(stoppable.server, stop_request())) == 204
+    assert stoppable.stops == 1
+
+
+def test_every_answer_forbids_frames(page):
+    for request in (head(), head('/nothing'), head(host='evil.example'), b'x\r\n\r\n'):
+        answer = ask(page, request).partition(b'\r\n\r\n')[0].decode()
+        assert "Content-Security-Policy: frame-ancestors 'none'" in answer
+
+
+# Floods
+
+
+def test_who_floods_is_sent_away_and_others_are_not(stoppable):
+    server = stoppable.server
+    with websocket(server) as other, websocket(server) as flooding:
+        other.send(camera_message())
+        with pytest.raises(ConnectionClosed):
+            for _ in range(100_000):
+                flooding.send(camera_message())
+        assert status(ask(server, stop_request())) == 204
+        other.send(camera_message())
+        wait_until(lambda: len(server.viser.get_clients()) == 1)
+        assert other.ping().wait(10)
+    refused = 0
+    for _ in range(10):  # who comes again and again does not get in each time
+        try:
+            websocket(server).close()
+        except InvalidStatus as error:
+            refused += error.response.status_code == 503
+    assert refused
+
+
+def test_a_message_that_no_page_sends_never_reaches_viser(page):
+    seen = []
+    page.viser._websock_server.register_handler(
+        FileTransferPart, lambda client, message: seen.append(len(message.content))
+    )
+    part = {
+        'type': 'FileTransferPart',
+        'source_component_uuid': None,
+        'transfer_uuid': 'x',
+        'part_index': 0,
+    }
+    with websocket(page) as client, contextlib.suppress(ConnectionClosed):
+        client.send(msgspec.msgpack.encode({**part, 'content': bytes(1000)}))
+        wait_until(lambda: seen)
+        client.send(msgspec.msgpack.encode({**part, 'content': bytes(1_000_000)}))
+        while True:
+            client.recv(timeout=10)
+    assert seen == [1000]

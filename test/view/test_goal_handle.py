@@ -14,7 +14,7 @@ from raw_browser import RawBrowser
 from websockets.exceptions import ConnectionClosed
 
 START, GOAL, OTHER = (0.5, 0.5, 0.5), (0.6, 0.5, 0.7), (0.1, 0.2, 0.3)
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Page:

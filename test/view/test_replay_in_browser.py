@@ -13,7 +13,7 @@ from recorded_runs import RecordedRun
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """For a browser that draws without a graphics card beside other tests [s]."""
 
 
