@@ -4,4 +4,4 @@ from mher_ros.ros.bringup.launch_files import launch_description
 
 
 def generate_launch_description():
-    return launch_description('deploy')
+    return launch_description('deploy', __file__)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from mher_ros.options import option, OptionError, read_changes
 from mher_ros.ros.bringup.browser import SAID_OF_VIEW, SAID_OF_VIEW_PORT, view_node
-from mher_ros.ros.bringup.system import NodeSpec, Role, System
+from mher_ros.ros.bringup.system import check_name, NodeSpec, Role, System
 from mher_ros.share import share_folder
 from mher_ros.view.address import PORT
 
@@ -15,12 +15,8 @@ __all__ = ['Deploy', 'DeploySim']
 
 # Named here once more because their modules import what `ros2 launch` may not have; a test
 # compares them.
-JOINT_OUTPUTS = ('joint_trajectory', 'joint_position')
-OUTPUTS = ('twist', 'pose', *JOINT_OUTPUTS, 'joint_velocity')
-"""Ways to command an arm; the former are those that a simulated one understands."""
-SAID_OF_OUTPUT = (
-    "what the arm is told; none: nothing, only markers; robot: as the robot's file says"
-)
+OUTPUTS = ('twist', 'pose', 'joint_trajectory', 'joint_position', 'joint_velocity', 'none')
+GOAL_TOPIC = 'goal_pose'
 SAID_OF_ROBOT = 'one that comes with mher_ros, or the path of a YAML file about it'
 
 Parameters = dict[str, bool | int | float | str]
@@ -34,7 +30,12 @@ class Deployed(System):
     policy: str = option(
         '', "policy file, or a run's folder; empty: the newest below runs/ in this folder"
     )
-    output: str = option('robot', SAID_OF_OUTPUT, choices=('robot', *JOINT_OUTPUTS, 'none'))
+    output: str = option(
+        'robot',
+        "what the arm is commanded with; none: nothing, only markers; robot: as the robot's file "
+        'says',
+        choices=('robot', *OUTPUTS),
+    )
     outside: str = option(
         'reject',
         'goals outside the workspace: reject, or project to the nearest point inside',
@@ -42,6 +43,9 @@ class Deployed(System):
     )
     speed: float = option(
         0.0, "fastest motion of the tool [m/s]; 0: as the robot's file says", low=0.0, high=2.0
+    )
+    goal_topic: str = option(
+        GOAL_TOPIC, 'topic of goals of type PoseStamped; another one where Nav2 has goal_pose'
     )
     set: str = option('', "other parameters of policy_node, as 'safety.leash=0.1 command_rate=50'")
     rviz: bool = option(False, 'true: show arm, goal, workspace and motion in RViz, to set goals')
@@ -60,24 +64,37 @@ class Deployed(System):
         for key, text in read_changes(self.set.split(), 'set').items():
             if key in parameters:
                 raise OptionError(f'{key} is an argument of its own: {key}:={text}')
-            parameters[key] = _number(key, text)
-        return NodeSpec('mher_ros', 'policy_node', 'policy_node', Role.MAIN, parameters)
+            parameters[key] = _value(key, text)
+        return NodeSpec(
+            'mher_ros',
+            'policy_node',
+            'policy_node',
+            Role.MAIN,
+            parameters,
+            remappings=self._remappings(),
+        )
+
+    def _remappings(self) -> tuple[tuple[str, str], ...]:
+        check_name('goal_topic', self.goal_topic)
+        return () if self.goal_topic == GOAL_TOPIC else ((GOAL_TOPIC, self.goal_topic),)
 
     def _windows(self) -> list[NodeSpec]:
-        page = [view_node(self.view_port, self.robot)] if self.view else []
+        page = []
+        if self.view:
+            page = [view_node(self.view_port, self.robot, self._remappings())]
         return [*([self._rviz()] if self.rviz else []), *page]
 
     def _rviz(self) -> NodeSpec:
-        # Not above: PyYAML comes with ROS, but not with Python.
-        from mher_ros.control.robot import load_robot
+        # Not above: it needs PyYAML, which comes with ROS, but not with Python.
+        from mher_ros.ros.bringup.rviz_layout import write_layout
 
-        layout = share_folder() / 'config' / 'rviz' / 'deploy.rviz'
-        # Everything is in the base frame, so RViz needs no TF. The layout's own stands for one
-        # that is known only once the model is.
-        frame = load_robot(self.robot).base_frame
-        fixed = ('-f', frame) if frame else ()
         return NodeSpec(
-            'rviz2', 'rviz2', 'rviz', Role.OPTIONAL, arguments=('-d', str(layout), *fixed)
+            'rviz2',
+            'rviz2',
+            'rviz',
+            Role.OPTIONAL,
+            arguments=('-d', str(write_layout(self.robot))),
+            remappings=self._remappings(),
         )
 
 
@@ -89,7 +106,7 @@ class DeploySim(Deployed):
 
     headless: bool = option(True, "false: show the arm in MuJoCo's own window")
 
-    def nodes(self) -> list[NodeSpec]:
+    def _nodes(self) -> list[NodeSpec]:
         simulation = NodeSpec(
             'mher_ros',
             'sim_node',
@@ -97,6 +114,7 @@ class DeploySim(Deployed):
             Role.NEEDED,
             parameters={
                 'robot': self.robot,
+                'output': self.output,
                 'stepping': 'realtime',
                 'viewer': not self.headless,
             },
@@ -111,12 +129,11 @@ class Deploy(Deployed):
     summary: ClassVar[str] = 'lead a real arm to goals with a learnt policy'
 
     robot: str = option('', f'arm, must be given: {SAID_OF_ROBOT}')
-    output: str = option('robot', SAID_OF_OUTPUT, choices=('robot', *OUTPUTS, 'none'))
     autostart: bool = option(
         True, 'false: wait until told to configure and activate, as `ros2 lifecycle` does'
     )
 
-    def nodes(self) -> list[NodeSpec]:
+    def _nodes(self) -> list[NodeSpec]:
         if not self.robot:
             folder = share_folder() / 'config' / 'robots'
             names = ', '.join(sorted(path.stem for path in folder.glob('*.yaml')))
@@ -127,8 +144,10 @@ class Deploy(Deployed):
         return [self._policy_node(autostart=self.autostart), *self._windows()]
 
 
-def _number(key: str, text: str) -> float:
+def _value(key: str, text: str) -> bool | float:
+    if text in ('true', 'false'):
+        return text == 'true'
     try:
         return float(text)
     except ValueError:
-        raise OptionError(f'{key} takes a number, got {text!r}') from None
+        raise OptionError(f'{key} takes a number, true or false, got {text!r}') from None

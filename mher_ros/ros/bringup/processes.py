@@ -12,10 +12,10 @@ from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.ros.bringup.supervisor import Process, supervise, Write
-from mher_ros.ros.bringup.system import as_text, defaults_for_nodes, NodeSpec
+from mher_ros.ros.bringup.system import as_text, defaults_for_nodes, NodeSpec, Role, without
 from mher_ros.ros.bringup.systems import make_system
 
-__all__ = ['run_system']
+__all__ = ['require_rclpy', 'run_system']
 
 
 def run_system(name: str, values: Mapping[str, Any], write: Write | None = None) -> int:
@@ -25,8 +25,12 @@ def run_system(name: str, values: Mapping[str, Any], write: Write | None = None)
     Returns its exit code; see ``supervise`` for what it is and what signals do. ``write`` takes
     the lines that the nodes print.
     """
-    nodes = make_system(name, values).nodes()
-    processes = [Process(node.name, command_line(node), node.role) for node in nodes]
+    processes = []
+    for node in make_system(name, values).nodes():
+        if node.role is Role.OPTIONAL and not _is_installed(node):
+            print(f'mher: {without(node)}', file=sys.stderr, flush=True)
+        else:
+            processes.append(Process(node.name, command_line(node), node.role))
     return supervise(processes, node_environment(), write)
 
 
@@ -35,7 +39,11 @@ def command_line(node: NodeSpec) -> list[str]:
     parameters = [
         word for key, value in node.parameters.items() for word in ('-p', f'{key}:={_yaml(value)}')
     ]
-    ros_arguments = ['--ros-args', '-r', f'__node:={node.name}', *parameters]
+    names = [('__node', node.name), *node.remappings]
+    if node.namespace:
+        names.append(('__ns', f'/{node.namespace.removeprefix("/")}'))
+    renamed = [word for old, new in names for word in ('-r', f'{old}:={new}')]
+    ros_arguments = ['--ros-args', *renamed, *parameters]
     return [*_program(node), *node.arguments, *ros_arguments]
 
 
@@ -53,24 +61,38 @@ def node_environment() -> dict[str, str]:
     return environment
 
 
+def require_rclpy() -> None:
+    """Raise MherError if there is no ROS for this Python."""
+    if importlib.util.find_spec('rclpy') is None:
+        raise MherError(
+            'rclpy was not found: source a ROS 2 installation, or use the environment that '
+            '`make venv` creates'
+        )
+
+
 def _program(node: NodeSpec) -> list[str]:
     if node.package == 'mher_ros':
-        if importlib.util.find_spec('rclpy') is None:
-            raise MherError(
-                'rclpy was not found: source a ROS 2 installation, or use the environment that '
-                '`make venv` creates'
-            )
+        require_rclpy()
         return [sys.executable, '-m', 'mher_ros.ros', node.executable]
-    prefixes = [part for part in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if part]
-    places = [str(Path(prefix, 'lib', node.package)) for prefix in prefixes]
-    found = shutil.which(node.executable, path=os.pathsep.join(places) or None)
-    found = found or shutil.which(node.executable)
+    found = _find(node)
     if found is None:
         raise MherError(
             f'{node.executable} was not found: it comes with a ROS installation, which has to be '
             'sourced'
         )
     return [found]
+
+
+def _is_installed(node: NodeSpec) -> bool:
+    return node.package == 'mher_ros' or _find(node) is not None
+
+
+def _find(node: NodeSpec) -> str | None:
+    """Return the path of another package's program."""
+    prefixes = [part for part in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if part]
+    places = [str(Path(prefix, 'lib', node.package)) for prefix in prefixes]
+    found = shutil.which(node.executable, path=os.pathsep.join(places) or None)
+    return found or shutil.which(node.executable)
 
 
 def _yaml(value: bool | int | float | str) -> str:

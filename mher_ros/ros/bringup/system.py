@@ -7,12 +7,17 @@ from collections.abc import Mapping
 import dataclasses
 import enum
 import os
+import re
 import signal
 from typing import Any, ClassVar
+
+from mher_ros.options import option, OptionError
+from mher_ros.ros.loopback import loopback_profile
 
 __all__ = [
     'argument_rows',
     'as_text',
+    'check_name',
     'defaults_for_nodes',
     'how_it_ended',
     'INTERRUPT_PATIENCE',
@@ -20,6 +25,7 @@ __all__ = [
     'Role',
     'System',
     'TERMINATE_PATIENCE',
+    'without',
 ]
 
 INTERRUPT_PATIENCE = 20.0
@@ -51,6 +57,10 @@ class NodeSpec:
     parameters: Mapping[str, bool | int | float | str] = dataclasses.field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     """What comes before ``--ros-args``."""
+    remappings: tuple[tuple[str, str], ...] = ()
+    """Names of topics, and those that take their place."""
+    namespace: str = ''
+    """Absolute, or relative to the one that it is started in."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +75,29 @@ class System(abc.ABC):
 
     summary: ClassVar[str]
 
-    @abc.abstractmethod
+    namespace: str = option('', 'namespace of all nodes, for several arms in one ROS domain')
+    use_sim_time: bool = option(False, 'true: nodes take the time from /clock')
+
     def nodes(self) -> list[NodeSpec]:
         """Return the nodes in the order in which they start."""
+        if self.namespace:
+            check_name('namespace', self.namespace)
+        clock = {'use_sim_time': True} if self.use_sim_time else {}
+        return [
+            dataclasses.replace(
+                node, namespace=self.namespace, parameters={**node.parameters, **clock}
+            )
+            for node in self._nodes()
+        ]
+
+    @abc.abstractmethod
+    def _nodes(self) -> list[NodeSpec]:
+        """Return the nodes, but for what all have in common."""
 
 
 def argument_rows(system: System) -> list[dict[str, Any]]:
     """List name, default (as text), help and choices (or None) of every argument."""
+    common = {field.name for field in dataclasses.fields(System)}  # they come last
     return [
         {
             'name': field.name,
@@ -79,14 +105,21 @@ def argument_rows(system: System) -> list[dict[str, Any]]:
             'help': field.metadata['help'],
             'choices': field.metadata['choices'],
         }
-        for field in dataclasses.fields(system)
+        for field in sorted(dataclasses.fields(system), key=lambda field: field.name in common)
     ]
+
+
+def check_name(key: str, name: str) -> None:
+    """Raise OptionError unless ``name`` is one of ROS, absolute or relative."""
+    if not re.fullmatch(r'/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*', name, re.ASCII):
+        raise OptionError(f'{key} takes a name such as left/arm, got {name!r}')
 
 
 def defaults_for_nodes() -> dict[str, str]:
     """Return the environment variables that nodes get unless they are set already."""
     # Nobody else's arm is to move because a default reached it.
     defaults = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    defaults |= loopback_profile({**defaults, **os.environ})
     return {name: value for name, value in defaults.items() if name not in os.environ}
 
 
@@ -95,6 +128,14 @@ def how_it_ended(returncode: int) -> str:
     if returncode >= 0:
         return f'ended with exit code {returncode}'
     return f'was ended by {signal.Signals(-returncode).name}'
+
+
+def without(node: NodeSpec) -> str:
+    """Say that a node whose program is not installed is left out."""
+    return (
+        f'going on without {node.name}: {node.executable} was not found; it comes with a ROS '
+        'installation, which has to be sourced'
+    )
 
 
 def as_text(value: bool | int | float | str) -> str:

@@ -60,7 +60,7 @@ class TrainSim(System):
     view_port: int = option(PORT, SAID_OF_VIEW_PORT, low=0, high=65535)
     headless: bool = option(True, "false: show the arm in MuJoCo's own window")
 
-    def nodes(self) -> list[NodeSpec]:
+    def _nodes(self) -> list[NodeSpec]:
         if self.resume and not self.out:
             raise OptionError('to go on with a run, name its folder (out:=...)')
         simulation = NodeSpec(

@@ -10,7 +10,7 @@ import sys
 import pytest
 from supervised import Supervised
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Time within which a process must end [s]."""
 
 

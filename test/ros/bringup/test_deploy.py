@@ -44,6 +44,7 @@ def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes)
     }
     assert found['sim_node'].parameters == {
         'robot': 'panda',
+        'output': 'robot',
         'stepping': 'realtime',
         'viewer': True,
     }
@@ -73,16 +74,59 @@ def test_other_parameters_are_handed_on(nodes):
     found = nodes('deploy_sim', set='safety.leash=0.1  command_rate=50')
     parameters = found['policy_node'].parameters
     assert (parameters['safety.leash'], parameters['command_rate']) == (0.1, 50.0)
+    found = nodes('deploy_sim', set='use_sim_time=true')
+    assert found['policy_node'].parameters['use_sim_time'] is True
+
+
+@pytest.mark.parametrize('system', ['deploy', 'deploy_sim', 'train_sim'])
+def test_every_node_is_in_the_namespace_and_on_the_clock_that_is_asked_for(nodes, system):
+    robot = {'robot': 'ur5e'} if system == 'deploy' else {}
+    windows = {'view': True}
+    assert all(
+        (node.namespace, node.parameters.get('use_sim_time')) == ('', None)
+        for node in nodes(system, **robot, **windows).values()
+    )
+    found = nodes(system, namespace='left/arm', use_sim_time='true', **robot, **windows)
+    assert len(found) >= 2
+    for node in found.values():
+        assert (node.namespace, node.parameters['use_sim_time']) == ('left/arm', True)
+
+
+def test_goals_can_come_on_another_topic_than_that_of_nav2(nodes):
+    found = nodes('deploy_sim', goal_topic='arm_goal', view=True, rviz=True)
+    layout_of(found['rviz'])
+    assert {name: node.remappings for name, node in found.items()} == {
+        'sim_node': (),
+        'policy_node': (('goal_pose', 'arm_goal'),),
+        'rviz': (('goal_pose', 'arm_goal'),),
+        'view_node': (('goal_pose', 'arm_goal'),),
+    }
+    assert nodes('deploy_sim')['policy_node'].remappings == ()
 
 
 @pytest.mark.parametrize('path', sorted(ROBOTS.glob('*.yaml')), ids=lambda path: path.stem)
 @pytest.mark.parametrize('system', ['deploy', 'deploy_sim'])
-def test_rviz_opens_with_the_layout_for_goals_in_the_base_frame(nodes, system, path):
+def test_rviz_looks_at_the_workspace_of_the_arm_in_its_base_frame(nodes, system, path):
     rviz = nodes(system, robot=path.stem, rviz='true')['rviz']
     assert (rviz.package, rviz.executable, rviz.role) == ('rviz2', 'rviz2', Role.OPTIONAL)
-    layout = ROOT / 'config' / 'rviz' / 'deploy.rviz'
-    frame = yaml.safe_load(path.read_text())['base_frame']
-    assert rviz.arguments == ('-d', str(layout), '-f', frame)
+    manager = layout_of(rviz)
+    robot = yaml.safe_load(path.read_text())
+    assert manager['Global Options']['Fixed Frame'] == robot['base_frame']
+    view = manager['Views']['Current']
+    place = np.array([view['Focal Point'][axis] for axis in 'XYZ'])
+    # Those without an origin are trained where they stand.
+    trained = {'fetch': (1.34, 0.75, 0.53), 'sawyer': (0.0, 0.6, 0.2)}
+    origin = robot['workspace']['origin'] or trained[path.stem]
+    assert np.linalg.norm(place - origin) < 0.25
+    assert view['Target Frame'] == '<Fixed Frame>'
+
+
+def layout_of(rviz):
+    option, path = rviz.arguments
+    assert option == '-d'
+    layout = yaml.safe_load(Path(path).read_text())
+    Path(path).unlink()
+    return layout['Visualization Manager']
 
 
 @pytest.mark.parametrize('system', ['deploy', 'deploy_sim'])
@@ -100,10 +144,12 @@ def test_the_base_frame_is_found_where_there_is_ros_but_not_what_nodes_need():
         "for name in ('numpy', 'mujoco', 'onnxruntime', 'torch'): sys.modules[name] = None\n"
         'from mher_ros.ros.bringup.systems import make_system\n'
         "nodes = make_system('deploy', {'robot': 'panda', 'rviz': True}).nodes()\n"
-        'print(nodes[-1].arguments[-1])\n'
+        'path = nodes[-1].arguments[-1]\n'
+        'print(open(path).read())\n'
+        'import os; os.remove(path)\n'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
-    assert done.stdout == 'panda_link0\n', done.stderr
+    assert 'Fixed Frame: panda_link0\n' in done.stdout, done.stderr
 
 
 def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(nodes, tmp_path):
@@ -111,7 +157,8 @@ def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(
     del content['base_frame']
     path = tmp_path / 'arm.yaml'
     path.write_text(yaml.safe_dump(content))
-    assert len(nodes('deploy', robot=str(path), rviz='true')['rviz'].arguments) == 2
+    rviz = nodes('deploy', robot=str(path), rviz='true')['rviz']
+    assert layout_of(rviz)['Global Options']['Fixed Frame'] == 'world'
 
 
 @pytest.mark.parametrize(
@@ -125,12 +172,15 @@ def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(
         ),
         (
             'deploy_sim',
-            {'output': 'twist'},
-            "output takes one of robot, joint_trajectory, joint_position, none; got 'twist'",
+            {'output': 'torque'},
+            'output takes one of robot, twist, pose, joint_trajectory, joint_position, '
+            "joint_velocity, none; got 'torque'",
         ),
+        ('deploy_sim', {'namespace': 'a b'}, "namespace takes a name such as left/arm, got 'a b'"),
+        ('deploy_sim', {'goal_topic': ''}, "goal_topic takes a name such as left/arm, got ''"),
         ('deploy_sim', {'speed': '3'}, 'speed must be at least 0.0 and at most 2.0, got 3.0'),
         ('deploy_sim', {'set': 'leash'}, "set takes key=value, got 'leash'"),
-        ('deploy_sim', {'set': 'leash=far'}, "leash takes a number, got 'far'"),
+        ('deploy_sim', {'set': 'leash=far'}, "leash takes a number, true or false, got 'far'"),
         ('deploy_sim', {'set': 'speed=0.1'}, 'speed is an argument of its own: speed:=0.1'),
         (
             'deploy_sim',
@@ -149,7 +199,7 @@ def test_values_that_make_no_sense_are_refused_before_anything_starts(system, va
 @pytest.mark.ros
 def test_choices_and_defaults_are_those_of_the_nodes():
     from mher_ros.ros.policy_options import PolicyOptions
-    from mher_ros.ros.sim_node import SimOptions
+    from mher_ros.ros.sim_options import SimOptions
     from mher_ros.ros.view_node import ViewOptions
 
     (chosen,) = (
@@ -157,6 +207,7 @@ def test_choices_and_defaults_are_those_of_the_nodes():
     )
     choices = PolicyOptions.__dataclass_fields__['output'].metadata['choices']
     assert chosen['choices'] == choices
+    assert SimOptions.__dataclass_fields__['output'].metadata['choices'] == choices
     system = make_system('deploy_sim', {'view': True})
     given = {node.executable: node.parameters for node in system.nodes()}
     assert override(PolicyOptions(), given['policy_node']) == PolicyOptions()
@@ -235,6 +286,30 @@ def test_a_simulated_arm_goes_where_rviz_sends_it(up, world, policy, mark):
     rviz.publish_point(1.45, 0.65, 0.65)
     run.wait_for(r'goal from clicked_point: \(1.450, 0.650, 0.650\) m')
     run.signal(signal.SIGINT)  # on its way
+    assert run.end() == 0
+    mark.wait_until_none_is_left()
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('robot', 'output', 'goal'),
+    [
+        ('ur5e', 'twist', '0.5 0.2 0.4'),
+        ('panda', 'pose', '0.5 0.1 0.45'),
+        ('ur5e', 'joint_velocity', '0.5 0.2 0.4'),
+    ],
+)
+def test_an_arm_with_a_urdf_goes_to_a_goal_with_any_output(
+    up, world, policy, mark, robot, output, goal
+):
+    patient = f'{PATIENT} safety.follow_timeout=5'
+    run = up('deploy_sim', f'robot:={robot}', f'output:={output}', f'policy:={policy}', patient)
+    run.wait_for('active: waiting for goals')
+    sent = world.start(sys.executable, '-m', 'mher_ros', 'goal', *goal.split(), '--wait', '50')
+    sent.wait_for('^reached, ')
+    assert sent.end() == 0
+    run.signal(signal.SIGINT)
     assert run.end() == 0
     mark.wait_until_none_is_left()
 

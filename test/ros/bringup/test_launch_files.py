@@ -19,18 +19,32 @@ pytest.importorskip('launch_ros.actions', reason=REASON)
 
 LAUNCH_FILES = Path(mher_ros.__file__).parent.parent / 'launch'
 
+# What `ros2 launch PATH NAME:=VALUE ...` does.
 DRIVER = """
-import json, sys
+import sys
 from launch import LaunchService
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-path, arguments = json.loads(sys.argv[1])
-service = LaunchService(noninteractive=True)
+_, _, path, *arguments = sys.argv
+service = LaunchService(argv=arguments, noninteractive=True)
 source = PythonLaunchDescriptionSource(path)
-service.include_launch_description(
-    IncludeLaunchDescription(source, launch_arguments=arguments.items())
-)
+pairs = [argument.split(':=', 1) for argument in arguments]
+service.include_launch_description(IncludeLaunchDescription(source, launch_arguments=pairs))
 sys.exit(service.run())
+"""
+
+# Somebody's launch file, with a driver and an argument of its own.
+BRINGUP = """
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+def generate_launch_description():
+    driver = ExecuteProcess(cmd=['sh', '-c', 'echo driving; exec sleep 1000'], name='driver')
+    ours = IncludeLaunchDescription(
+        PythonLaunchDescriptionSource({path!r}), launch_arguments={arguments!r}
+    )
+    return LaunchDescription([DeclareLaunchArgument('robot_ip', default_value='x'), driver, ours])
 """
 
 # Prints its name and parameters, then ends as the environment says.
@@ -43,7 +57,7 @@ program = os.path.basename(sys.argv[0])
 rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
 node = rclpy.create_node('unnamed', automatically_declare_parameters_from_overrides=True)
 values = {key: value.value for key, value in node.get_parameters_by_prefix('').items()}
-print('READY', json.dumps([node.get_name(), values]))
+print('READY', json.dumps([node.get_name(), node.get_namespace(), values]))
 if f'{program}_ENDS_WITH' in os.environ:
     open(os.environ['GATE']).read()
     os._exit(int(os.environ[f'{program}_ENDS_WITH']))
@@ -80,9 +94,14 @@ def launched(tmp_path, monkeypatch):
     monkeypatch.setenv('GATE', str(gate))
     running = []
 
-    def launch(arguments=None, system='train_sim', **environment):
-        path = str(LAUNCH_FILES / f'{system}.launch.py')
-        launched = Launched([path, arguments or {}], environment, gate)
+    def launch(arguments=None, system='train_sim', included=False, **environment):
+        path = LAUNCH_FILES / f'{system}.launch.py'
+        words = [f'{key}:={value}' for key, value in (arguments or {}).items()]
+        if included:
+            text = BRINGUP.format(path=str(path), arguments=[*(arguments or {}).items()])
+            path, words = tmp_path / 'bringup.launch.py', ['robot_ip:=10.0.0.1', 'other:=3']
+            path.write_text(text)
+        launched = Launched([str(path), *words], environment, gate)
         running.append(launched.process)
         return launched
 
@@ -94,11 +113,12 @@ def launched(tmp_path, monkeypatch):
 
 
 class Launched:
-    def __init__(self, what, environment, gate):
+    def __init__(self, words, environment, gate):
         self.gate = gate
         self.lines = []
+        self.namespaces, self.sim_time = {}, {}
         self.process = subprocess.Popen(
-            [sys.executable, '-c', DRIVER, json.dumps(what)],
+            [sys.executable, '-c', DRIVER, 'launch', *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -112,7 +132,9 @@ class Launched:
         for line in self.process.stdout:
             self.lines.append(line.rstrip('\n'))
             if ' READY ' in line:
-                name, values = json.loads(line.partition(' READY ')[2])
+                name, namespace, values = json.loads(line.partition(' READY ')[2])
+                self.namespaces[name] = namespace
+                self.sim_time[name] = values['use_sim_time']
                 nodes[name] = {key: values[key] for key in values.keys() - OF_EVERY_NODE}
             if len(nodes) == 2:
                 return nodes
@@ -137,8 +159,9 @@ def test_a_launch_file_declares_exactly_the_described_arguments(name):
     source = PythonLaunchDescriptionSource(str(LAUNCH_FILES / f'{name}.launch.py'))
     declared = source.try_get_launch_description_without_context().get_launch_arguments()
     described = argument_rows(make_system(name, {}))
-    assert [argument.name for argument in declared] == [row['name'] for row in described]
-    for argument, row in zip(declared, described, strict=True):
+    names = [argument.name for argument in declared]
+    assert names == [*(row['name'] for row in described), 'end_all']
+    for argument, row in zip(declared, described, strict=False):
         assert ''.join(part.text for part in argument.default_value) == row['default']
         assert argument.description.startswith(row['help'])
         assert tuple(argument.choices or ()) == tuple(row['choices'] or ())
@@ -208,6 +231,63 @@ def test_an_interrupted_launch_ends_as_the_learner_does(launched, code):
 
 
 @pytest.mark.ros
+def test_a_misspelt_argument_is_refused_before_anything_starts(launched):
+    code, out = launched({'robot': 'ur5e', 'sped': '0.05'}, 'deploy').end()
+    assert code == 1
+    assert "deploy has no argument 'sped'; it has " in out
+    assert 'process started' not in out
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('end_all', [False, True])
+@pytest.mark.parametrize('ends', ['train_node_ENDS_WITH', 'sim_node_ENDS_WITH'])
+def test_included_in_another_launch_file_only_its_own_nodes_end(launched, ends, end_all):
+    arguments = {'end_all': 'true'} if end_all else {}
+    run = launched({**arguments, 'sed': '3'}, included=True, **{ends: '3'})
+    run.wait_until_up()
+    run.gate.write_text('')
+    other = 'sim_node-2' if ends.startswith('train') else 'train_node-3'
+    run.read_until(f'[{other}] saved')
+    if end_all:
+        code, out = run.end()
+        assert code == 1
+    else:
+        run.read_until(f'[{other}]: process has finished')
+        with pytest.raises(subprocess.TimeoutExpired):
+            run.process.wait(2.0)
+        run.process.send_signal(signal.SIGINT)
+        code, out = run.end()
+        assert code == 0
+        assert 'Caught exception' not in out
+    assert ' ended with exit code 3' in out
+    assert 'train_sim has no argument sed; is seed meant?' in out
+
+
+@pytest.mark.ros
+def test_all_nodes_are_in_a_namespace_and_goals_come_on_another_topic(launched):
+    arguments = {'namespace': 'left', 'use_sim_time': 'true', 'goal_topic': 'arm_goal'}
+    run = launched({**arguments, 'rviz': 'true'}, 'deploy_sim')
+    nodes = run.wait_until_up()
+    assert run.namespaces == {'sim_node': '/left', 'policy_node': '/left'}
+    assert run.sim_time == {'sim_node': True, 'policy_node': True}
+    assert 'use_sim_time' not in nodes['sim_node']
+    run.read_until('__ns:=/left')
+    out = '\n'.join(run.lines)
+    assert '-r goal_pose:=arm_goal' in out
+
+
+@pytest.mark.ros
+def test_all_goes_on_where_rviz_is_not_installed(launched, tmp_path):
+    (tmp_path / 'prefix' / 'lib' / 'rviz2' / 'rviz2').unlink()
+    run = launched({'rviz': 'true'}, train_node_ENDS_WITH='0')
+    run.wait_until_up()
+    run.gate.write_text('')
+    code, out = run.end()
+    assert code == 0
+    assert 'going on without rviz: rviz2 was not found' in out
+
+
+@pytest.mark.ros
 def test_values_that_make_no_sense_are_refused_before_anything_starts(launched):
     code, out = launched({'seed': 'one'}).end()
     assert code == 1
@@ -217,21 +297,20 @@ def test_values_that_make_no_sense_are_refused_before_anything_starts(launched):
 
 @pytest.mark.parametrize(('given', 'reach'), [(None, 'LOCALHOST'), ('SUBNET', None)])
 def test_nodes_stay_on_this_machine_unless_told_otherwise(monkeypatch, given, reach):
-    from mher_ros.ros.bringup.launch_files import launch_node
+    from mher_ros.ros.bringup.launch_files import launch_nodes
 
     key = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
     monkeypatch.delenv(key, raising=False)
     if given:
         monkeypatch.setenv(key, given)
-    (node,) = make_system('deploy', {'robot': 'ur5e'}).nodes()
-    added = {name[0].text: value[0].text for name, value in launch_node(node).additional_env or ()}
+    (action,) = launch_nodes(make_system('deploy', {'robot': 'ur5e'}).nodes(), True)
+    added = {name[0].text: value[0].text for name, value in action.additional_env or ()}
     assert added.get(key) == reach
 
 
 def test_a_learner_has_time_to_save_its_work():
-    from mher_ros.ros.bringup.launch_files import launch_node
+    from mher_ros.ros.bringup.launch_files import launch_nodes
 
-    for node in make_system('train_sim', {}).nodes():
-        action = launch_node(node)
+    for action in launch_nodes(make_system('train_sim', {}).nodes(), True):
         assert [part.text for part in action.sigterm_timeout] == ['20.0']
         assert [part.text for part in action.sigkill_timeout] == ['10.0']

@@ -56,11 +56,35 @@ def test_a_program_of_another_package_is_found_where_ros_installs_it(tmp_path, m
     ]
 
 
-def test_a_program_that_is_not_installed_is_refused_before_anything_starts(monkeypatch):
+def test_all_goes_on_without_a_window_whose_program_is_not_installed(monkeypatch, capsys):
     monkeypatch.setenv('AMENT_PREFIX_PATH', '')
     monkeypatch.setenv('PATH', '')
+    started = []
+
+    def supervise(processes, *_):
+        started.extend(process.name for process in processes)
+        return 0
+
+    monkeypatch.setattr('mher_ros.ros.bringup.processes.supervise', supervise)
+    assert run_system('train_sim', {'rviz': True}) == 0
+    assert started == ['sim_node', 'train_node']
+    assert 'going on without rviz: rviz2 was not found' in capsys.readouterr().err
+    node = NodeSpec('rviz2', 'rviz2', 'rviz', Role.NEEDED)
     with pytest.raises(MherError, match='rviz2 was not found'):
-        run_system('train_sim', {'rviz': True})
+        command_line(node)
+
+
+def test_namespace_and_names_of_topics_are_told_as_ros_takes_them():
+    node = NodeSpec(
+        *('mher_ros', 'sim_node', 'sim', Role.MAIN),
+        remappings=(('goal_pose', 'arm_goal'),),
+        namespace='left/arm',
+    )
+    words = command_line(node)
+    assert words[words.index('--ros-args') :] == [
+        *('--ros-args', '-r', '__node:=sim', '-r', 'goal_pose:=arm_goal'),
+        *('-r', '__ns:=/left/arm'),
+    ]
 
 
 def test_nodes_stay_on_this_machine_unless_told_otherwise(monkeypatch):
@@ -81,7 +105,7 @@ def test_nodes_print_at_once(monkeypatch):
 
 @pytest.mark.ros
 def test_defaults_are_those_of_the_nodes():
-    from mher_ros.ros.sim_node import SimOptions
+    from mher_ros.ros.sim_options import SimOptions
     from mher_ros.ros.train_node import TrainOptions
 
     given = {node.executable: node.parameters for node in make_system('train_sim', {}).nodes()}

@@ -73,6 +73,8 @@ def test_arguments_of_train_sim():
         'view': 'false',
         'view_port': '8080',
         'headless': 'true',
+        'namespace': '',
+        'use_sim_time': 'false',
     }
 
 
@@ -90,8 +92,9 @@ def test_every_system_has_a_launch_file_a_summary_and_one_main_node_at_most(name
     [
         (
             {'tsk': 'reacher'},
-            "unknown key 'tsk'; the keys are algorithm, headless, max_minutes, out, preset, "
-            'resume, rviz, seed, set, steps, task, until, view, view_port',
+            "unknown key 'tsk'; the keys are algorithm, headless, max_minutes, namespace, "
+            'out, preset, resume, rviz, seed, set, steps, task, until, use_sim_time, view, '
+            'view_port',
         ),
         ({'task': 'fetch'}, f"task takes one of {', '.join(TASKS)}; got 'fetch'"),
         ({'seed': 'one'}, "seed takes a whole number, got 'one'"),
