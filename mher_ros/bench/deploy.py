@@ -13,7 +13,7 @@ from mher_ros.learning.progress import Progress, Row, row_text
 from mher_ros.learning.run import plan_run, start_training
 from mher_ros.learning.run_folder import CONFIG, POLICY
 from mher_ros.policy.run import load
-from mher_ros.ros.deployed_arm import reach_goals, trained_workspace
+from mher_ros.ros.deployed_arm import deployed_workspace, reach_goals
 from mher_ros.tasks import task_class
 import numpy as np
 
@@ -34,7 +34,7 @@ def measure(
     robot: str, goals: int, seed: int, policy: str | None = None, output: str = 'robot'
 ) -> Measured:
     """
-    Send a simulated arm to random goals of the workspace that its policy was trained in.
+    Send a simulated arm to random goals that it may go to: in its policy's workspace and its box.
 
     sim_node, policy_node and this process know each other by topics alone. A goal counts as
     reached if in the end the tool is within the task's own threshold of it. Without ``policy``
@@ -42,7 +42,7 @@ def measure(
     """
     path = Path(policy) if policy else deployed_policy(robot, seed)
     interface = load(path).interface
-    space = trained_workspace(interface, robot)
+    space = deployed_workspace(interface, robot)
     wanted = np.random.default_rng(seed).uniform(space.low, space.high, (goals, 3))
     threshold = task_class(interface.task).default_options.threshold * space.scale
     trials = reach_goals(robot, path, wanted, threshold, output)
@@ -54,6 +54,7 @@ def measure(
         'policy': str(path),
         'goals': goals,
         'reached': int((errors <= threshold).sum()),
+        'refused': sum(not trial.accepted for trial in trials),
         'threshold_mm': 1000.0 * threshold,
         'median_error_mm': float(1000.0 * np.median(errors)),
         'p95_error_mm': float(1000.0 * np.percentile(errors, 95)),

@@ -79,4 +79,4 @@ def run(stop: StopRequest) -> None:
 
 
 if __name__ == '__main__':
-    sys.exit(run_process('echo_arm', sys.argv, run))
+    sys.exit(run_process('echo_arm', sys.argv[1:], run))

@@ -99,4 +99,4 @@ def run(stop: StopRequest) -> None:
 
 
 if __name__ == '__main__':
-    sys.exit(run_process('echo_node', sys.argv, run))
+    sys.exit(run_process('echo_node', sys.argv[1:], run))

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import math
 
-__all__ = ['names', 'port', 'positive', 'positives', 'seed', 'seeds']
+__all__ = ['finite', 'names', 'port', 'positive', 'positives', 'seed', 'seeds']
+
+
+def finite(text: str) -> float:
+    """Read a finite number."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f'takes a finite number, got {text!r}')
+    return number
 
 
 def port(text: str) -> int:

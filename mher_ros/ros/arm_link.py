@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-import contextlib
 import re
 import threading
 import time
@@ -185,8 +184,10 @@ class ArmLink(abc.ABC):
         while time.monotonic() < end:
             raw = self._inbox.take(end)
             if raw is not None:
-                with contextlib.suppress(MessageError):
+                try:
                     series.add(self._reader.read(raw)[0] % self._period)
+                except MessageError as error:
+                    self._inbox.is_malformed(error)
         return series
 
     def _lost(self, text: str) -> EpisodeLostError:
@@ -237,6 +238,7 @@ class ArmLink(abc.ABC):
         except MessageError as error:
             # Another node may tell of other joints on the same topic.
             self._unusable = str(error)
+            self._inbox.is_malformed(error)
             return None
         self._heard, self._met = time.monotonic(), True
         return stamp, (positions, velocities)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import abc
 from array import array
-import math
 from typing import ClassVar
 
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from mher_ros.control.reach import Command
-from mher_ros.control.references import LEAD
 from mher_ros.ros.inbox import SPEAKING
 from mher_ros.ros.wire import TrajectoryWriter, TwistWriter
 from rclpy.node import Node
@@ -17,9 +15,6 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 __all__ = ['ARM_OUTPUTS', 'ArmOutput']
-
-ROUNDING = 1e-6
-"""In milliseconds."""
 
 
 class ArmOutput(abc.ABC):
@@ -96,7 +91,8 @@ class TrajectoryCommands(ArmOutput):
     """
     Trajectories of one point, as joint_trajectory_controller takes them.
 
-    They begin at once (a stamp of 0), so that clocks that differ do no harm.
+    They begin at once (a stamp of 0), so that clocks that differ do no harm, and last one command
+    period.
     """
 
     message = JointTrajectory
@@ -105,17 +101,12 @@ class TrajectoryCommands(ArmOutput):
         self, node: Node, topic: str, frame: str, joints: tuple[str, ...], tick: float
     ) -> None:
         super().__init__(node, topic, frame, joints, tick)
-        self._joints, self._tick = joints, tick
-        self._writers: dict[int, TrajectoryWriter] = {}
+        self._writer = TrajectoryWriter(joints, tick)
 
     def send(self, command: Command) -> None:
-        """Publish where the joints are to be, in as much time as the tool was led on for."""
+        """Publish where the joints are to be one command period from now."""
         assert command.joint_positions is not None
-        seconds = max(self._tick, LEAD if command.is_stop else command.dt)
-        millis = math.ceil(1000.0 * seconds - ROUNDING)
-        if millis not in self._writers:
-            self._writers[millis] = TrajectoryWriter(self._joints, millis / 1000.0)
-        self._publisher.publish(self._writers[millis].write(0, command.joint_positions))
+        self._publisher.publish(self._writer.write(0, command.joint_positions))
 
 
 class PositionCommands(ArmOutput):

@@ -7,13 +7,12 @@ import abc
 from geometry_msgs.msg import TwistStamped
 from mher_ros.control.robot import Topics
 from mher_ros.ros.inbox import Inbox, RELIABLE
-from mher_ros.ros.wire import MessageError, stamp_of, TwistReader
+from mher_ros.ros.wire import deserialise, MessageError, stamp_of, TwistReader
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.trajectory import Trajectory
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
@@ -52,9 +51,12 @@ class CommandInput(abc.ABC):
     def forget(self) -> None:
         """Give up what is being followed."""
 
-    def _refuse(self, topic: str, error: MessageError) -> None:
+    def _refuse(self, inbox: Inbox, error: MessageError) -> None:
         self.refused += 1
-        self._logger.warning(f'refused a message on {topic}: {error}', throttle_duration_sec=1.0)
+        if not inbox.is_malformed(error):
+            self._logger.warning(
+                f'refused a message on {inbox.topic}: {error}', throttle_duration_sec=1.0
+            )
 
 
 class TwistInput(CommandInput):
@@ -78,7 +80,7 @@ class TwistInput(CommandInput):
             if self._axes < 3 and velocity[self._axes :].any():
                 raise MessageError(f'it moves along {self._axes} axes, got {velocity}')
         except MessageError as error:
-            self._refuse(self._inbox.topic, error)
+            self._refuse(self._inbox, error)
             return None
         return stamp, velocity[: self._axes]
 
@@ -123,11 +125,11 @@ class JointInput(CommandInput):
         raw = self._trajectories.take(deadline)
         if raw is None:
             return None
-        message = deserialize_message(raw, JointTrajectory)
         try:
+            message = deserialise(raw, JointTrajectory)
             _, points = self._read_trajectory(message)
         except MessageError as error:
-            self._refuse(self._trajectories.topic, error)
+            self._refuse(self._trajectories, error)
             return None
         return stamp_of(message.header.stamp), points[-1]
 
@@ -140,10 +142,10 @@ class JointInput(CommandInput):
         raw = self._trajectories.take(0.0)
         if raw is not None:
             try:
-                times, points = self._read_trajectory(deserialize_message(raw, JointTrajectory))
+                times, points = self._read_trajectory(deserialise(raw, JointTrajectory))
                 self._trajectory = Trajectory(self._start(), times, points)
             except MessageError as error:
-                self._refuse(self._trajectories.topic, error)
+                self._refuse(self._trajectories, error)
         if self._trajectory is None or self._trajectory.is_over():
             return None
         return self._trajectory.advance(period)
@@ -168,9 +170,9 @@ class JointInput(CommandInput):
         if raw is None:
             return None
         try:
-            return self._checked(list(deserialize_message(raw, Float64MultiArray).data))
+            return self._checked(list(deserialise(raw, Float64MultiArray).data))
         except MessageError as error:
-            self._refuse(self._vectors.topic, error)
+            self._refuse(self._vectors, error)
             return None
 
     def _read_trajectory(

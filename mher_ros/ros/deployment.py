@@ -11,26 +11,34 @@ from geometry_msgs.msg import PointStamped
 from mher_ros.control.arm_model import ArmModel
 from mher_ros.control.fit import check_fit, FitError
 from mher_ros.control.motion_limiter import MotionLimits
-from mher_ros.control.reach import Command, Reach
+from mher_ros.control.reach import Reach
+from mher_ros.control.reachability import Reachability
 from mher_ros.control.robot import load_robot, ROBOT_DESCRIPTION, RobotConfig
 from mher_ros.control.safety import Status
+from mher_ros.control.stop_latch import StopLatch
 from mher_ros.control.workspace import Workspace
 from mher_ros.errors import ArmError, StopAsked
 from mher_ros.interface import TaskInterface
 from mher_ros.policy.find import find_policy
 from mher_ros.policy.run import load
+from mher_ros.ros.arm_clock import ArmClock
 from mher_ros.ros.arm_output import ARM_OUTPUTS, ArmOutput
 from mher_ros.ros.deploy_view import DeployView, Motion
 from mher_ros.ros.goal_input import GoalInput
+from mher_ros.ros.graph_watch import GraphWatch, StateSources
 from mher_ros.ros.inbox import Inbox, LATCHED, SEVERAL
 from mher_ros.ros.latency import Latency
 from mher_ros.ros.policy_options import PolicyOptions
 from mher_ros.ros.process import StopRequest
-from mher_ros.ros.wire import JointStateReader, MessageError, OtherJointsError
+from mher_ros.ros.wire import (
+    JointStateReader,
+    MessageError,
+    MOST_BYTES_OF_ANY,
+    OtherJointsError,
+)
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
@@ -40,12 +48,16 @@ Vector = NDArray[np.float64]
 
 PATIENCE = 0.02
 """Longest time without a look at whether the arm must be stopped [s]."""
-SLACK = 0.5
-"""A state this part of a tick too early is answered all the same: clocks are not alike."""
+HELD_UP = 0.05
+"""Time after which a command that was made is not sent any more [s]."""
+STOP_FACTOR = 2.0
+"""Longest time that a stop may take, as a multiple of the shortest."""
+WALL_FACTOR = 5.0
+"""The same in wall time, as a multiple of the arm's time: a simulation may be slow."""
+SHORTEST_WAIT = 0.0005
+"""Time between two looks at a clock that goes on in steps [s]."""
 MARKER = 1.1
 """The goal marker over the goal's own ball: RViz's mouse picks what is outermost."""
-MODEL_PATIENCE = 30.0
-"""Time to wait for the model of the arm [s]; whoever tells it may be starting."""
 DRY_RUN = 'no command leaves for the arm (output: none): markers show what would'
 
 
@@ -61,18 +73,18 @@ class Deployment:
         node: Node,
         options: PolicyOptions,
         stop: StopRequest,
-        stop_reason: str | None,
+        latch: StopLatch,
         latency: Callable[[float], Latency],
     ) -> None:
         """
         Load the policy and the arm's model; MherError says why they do not go together.
 
-        ``stop_reason`` is that of a stop that was latched before; ``latency`` makes what is told
-        of each answer.
+        ``latch`` is where stops come from, and may hold one already; ``latency`` makes what is
+        told of each answer.
         """
         self._logger = node.get_logger()
         self._options, self._lock = options, threading.Lock()
-        self._node = node
+        self._node, self._clock = node, ArmClock(node)
         self.robot = robot = load_robot(options.robot)
         path = find_policy(options.policy)
         self.policy = policy = load(path)
@@ -81,7 +93,7 @@ class Deployment:
         check_fit(interface)
         _check_place(interface, robot)
         self.output = robot.output if options.output == 'robot' else options.output
-        self.arm = arm = ArmModel(robot, _model_text(node, robot, stop))
+        self.arm = arm = ArmModel(robot, _model_text(node, robot, stop, options.model_timeout))
         self.workspace = workspace = Workspace(
             interface.goal_low,
             interface.goal_high,
@@ -89,8 +101,12 @@ class Deployment:
             robot.workspace.scale,
             None if robot.box is None else (robot.box.low, robot.box.high),
         )
+        self._reachability = Reachability(arm)
+        missed = self._reachability.check_workspace(workspace)
+        if missed:
+            self._logger.warning(f'corners of the workspace that the arm cannot reach: {missed}')
         rate = options.command_rate or robot.command_rate
-        self._tick, self._due = 1.0 / rate, 0.0
+        period = 1.0 / rate
         self.reach = Reach(
             policy,
             interface,
@@ -102,10 +118,11 @@ class Deployment:
             ),
             safety=options.safety,
             command_rate=rate,
-            stop=stop_reason,
+            latch=latch,
         )
-        self.latency = latency(self._tick)
+        self.latency = latency(period)
         self._reader = JointStateReader(arm.state_names, needs_velocities=False)
+        self._sources = StateSources(arm.state_names)
         self._states = Inbox(node, JointState, robot.topics.joint_states, SEVERAL)
         self._commands: ArmOutput | None = None
         if self.output != 'none':
@@ -114,8 +131,9 @@ class Deployment:
                 getattr(robot.topics, self.output),
                 arm.base_frame,
                 arm.joint_names,
-                self._tick,
+                period,
             )
+        self._graph = GraphWatch(node, self._commands.topic if self._commands else None)
         middle = (workspace.low + workspace.high) / 2.0
         self._goals = GoalInput(
             node,
@@ -135,6 +153,9 @@ class Deployment:
         )
         self._accepted = node.create_publisher(PointStamped, '~/goal', 10)
         self._active = False
+        self._latch, self._deactivations = latch, 0
+        self._received: int | None = None
+        self._stops_seen = latch.now.stops
         trained = policy.contract.evaluation.get('success_rate')
         self._logger.info(
             f'{path} ({interface.task}{"" if trained is None else f", success {trained:g}"}) on '
@@ -155,44 +176,54 @@ class Deployment:
         )
 
     def deactivate(self, reason: str) -> None:
-        """Send one stop if the arm is moving, and nothing more."""
+        """Bring the arm to rest if it is moving, and command nothing more."""
+        self._goals.forget()
         with self._lock:
             if self._active:
-                self._active = False
-                self._send(self.reach.halt(reason))
-            self._tell_changes()
+                self._active = False  # no goal is taken while it brakes
+                self._deactivations += 1
+                self.reach.guard.drop_goal(reason)
+                self._tell_changes()
+        limits = self.reach.limits
+        most = 1.0 + STOP_FACTOR * limits.speed / limits.acceleration
+        end, wall_end = self._clock.now() + most, time.monotonic() + WALL_FACTOR * most
+        while self.reach.is_moving and self._clock.now() < end and time.monotonic() < wall_end:
+            self.step()
 
-    def stop(self, reason: str) -> None:
-        """Stop the arm until ``clear``."""
+    def heed_stop(self) -> None:
+        """Say that there is a stop, or no longer; while active ``step`` does it."""
         with self._lock:
-            self.reach.guard.stop(reason)
-            self._send(self.reach.watch(time.monotonic()))
-            self._tell_changes()
-
-    def clear(self) -> None:
-        """End a stop."""
-        with self._lock:
-            self.reach.guard.clear()
+            self.reach.guard.heed_stop()
             self._tell_changes()
 
     def step(self) -> None:
-        """Wait for joint states, for a while, and answer the newest if it is time to."""
-        raws = self._states.take_all(time.monotonic() + PATIENCE)
+        """Wait for joint states, for a while, and send the command that is due, if any."""
+        wait = self.reach.due - self._clock.now()
+        wait = min(PATIENCE, max(SHORTEST_WAIT, wait)) if wait > 0.0 else 0.0
+        raws = self._states.take_all(time.monotonic() + wait)
+        arrived = time.monotonic()
+        for raw, about in zip(raws, self._states.abouts, strict=True):
+            self._sources.take(arrived, raw, about)
         with self._lock:
-            if not self._active:
+            if not (self._active or self.reach.is_moving):
                 return
-            now = time.monotonic()
-            if not self._take_newest(now, raws):
-                self._send(self.reach.watch(now))
-            elif now >= self._due - SLACK * self._tick:
-                # Late is late: what was missed is not made up for.
-                self._due = max(self._due + self._tick, now + SLACK * self._tick)
-                command = self.reach.tick(now)
-                self._send(command)
-                if command is not None:
-                    self.latency.note(self._states.received)
+            now = self._clock.now()
+            self._look_around()
+            self._take_newest(now, raws)
+            if raws:
+                self._received = self._states.received
+            command = self.reach.tick(now)
+            before = self._clock.now()
+            if command is not None and before - now > HELD_UP:
+                self.reach.withhold()  # by now the arm may have come to rest
+            elif command is not None:
+                if self._commands is not None:
+                    self._commands.send(command)
+                    self.reach.sent(before, self._clock.now())
+                if self._received is not None:
+                    self.latency.note(self._received)
+                    self._received = None
                 self.reach.think(now)
-                self._send(self.reach.watch(now))  # before a new goal can hide what went wrong
             self._tell_changes()
 
     def motion(self) -> Motion:
@@ -227,6 +258,7 @@ class Deployment:
 
     def close(self) -> None:
         """Leave topics and services."""
+        self._graph.close()
         self._goals.close()
         self._view.close()
         self._node.destroy_publisher(self._accepted)
@@ -234,8 +266,8 @@ class Deployment:
         if self._commands is not None:
             self._commands.close()
 
-    def _take_newest(self, now: float, raws: list[bytes]) -> bool:
-        """Take the newest joint state that is the arm's; return whether it may be answered."""
+    def _take_newest(self, now: float, raws: list[bytes]) -> None:
+        """Take the newest joint state that is the arm's."""
         for raw in reversed(raws):
             try:
                 stamp, positions, velocities = self._reader.read(raw)
@@ -243,17 +275,47 @@ class Deployment:
             except OtherJointsError:
                 pass  # A gripper, say, that tells of itself under the same name.
             except MessageError as error:
+                self._states.is_malformed(error)
                 self.reach.take_bad_state(now, str(error))
-                return False
+                return
         else:
-            return False
-        return self.reach.take_state(now, stamp, positions, velocities)
+            return
+        self.reach.take_state(now, stamp, positions, velocities)
+
+    def _look_around(self) -> None:
+        """Interrupt the motion for what no joint state tells of."""
+        if self._latch.now.stops != self._stops_seen:
+            self._stops_seen = self._latch.now.stops
+            self._goals.forget()
+        guard, other = self.reach.guard, self._graph.other_commander
+        if self._clock.standing_still:
+            guard.interrupt(Status.CLOCK_STOPPED, 'use_sim_time is set, but /clock stands still')
+        elif self._sources.are_several(time.monotonic()):
+            guard.interrupt(Status.TWO_STATE_SOURCES, f'more than one on {self._states.topic}')
+        elif other is not None:
+            guard.interrupt(Status.OTHER_COMMANDER, other)
+        else:
+            guard.resume()
+
+    def _stops(self) -> tuple[int, int]:
+        """Return what changes whenever goals that are on their way no longer count."""
+        return self._latch.now.stops, self._deactivations
 
     def _on_goal(self, position: Vector, source: str) -> Vector:
+        outside = self._options.outside
         with self._lock:
             if not self._active:
                 raise ArmError('policy_node is not active')
-            goal = self.reach.take_goal(time.monotonic(), position, self._options.outside)
+            stops, reach = self._stops(), self.reach
+            positions, orientation = reach.positions, reach.held_orientation
+        if positions.size:
+            # Without the lock: the arm does not wait for this.
+            goal = self.workspace.admit(position, outside)
+            self._reachability.check_goal(goal, positions, orientation)
+        with self._lock:
+            if self._stops() != stops:
+                raise ArmError('the arm was stopped after this goal came')
+            goal = self.reach.take_goal(self._clock.now(), position, outside)
             self._tell_changes()
         self._view.begin_trail()
         self._tell_goal(goal)
@@ -269,10 +331,6 @@ class Deployment:
     def _tool(self) -> Vector | None:
         with self._lock:
             return self.reach.tool
-
-    def _send(self, command: Command | None) -> None:
-        if command is not None and self._commands is not None:
-            self._commands.send(command)
 
     def _tell_changes(self) -> None:
         while (change := self.reach.guard.take_change()) is not None:
@@ -293,25 +351,27 @@ def _check_place(interface: TaskInterface, robot: RobotConfig) -> None:
         )
 
 
-def _model_text(node: Node, robot: RobotConfig, stop: StopRequest) -> str | None:
-    """Return the model that comes over a topic, if the robot's does."""
+def _model_text(node: Node, robot: RobotConfig, stop: StopRequest, timeout: float) -> str | None:
+    """Return the model that comes over a topic, if the robot's does, within ``timeout`` [s]."""
     if robot.model != ROBOT_DESCRIPTION:
         return None
     inbox = Inbox(node, String, robot.topics.robot_description, LATCHED)
+    topic = inbox.topic
     try:
-        node.get_logger().info(f'waiting for the model of the arm on {inbox.topic}')
-        deadline = time.monotonic() + MODEL_PATIENCE
+        node.get_logger().info(f'waiting for the model of the arm on {topic}')
+        deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if stop():
                 raise StopAsked
             raw = inbox.take(time.monotonic() + PATIENCE)
-            if raw is not None:
-                return str(deserialize_message(raw, String).data)
+            message = None if raw is None else inbox.read(raw, MOST_BYTES_OF_ANY)
+            if message is not None:
+                return str(message.data)
     finally:
         node.destroy_subscription(inbox.subscription)
     reach = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')
     raise ArmError(
-        f'no model of the arm came on {inbox.topic} within {MODEL_PATIENCE:g} s: is the arm, or '
+        f'no model of the arm came on {topic} within {timeout:g} s: is the arm, or '
         f'robot_state_publisher, running? A robot file can name a file instead (model: PATH). '
         f'Nodes are found in ROS domain {node.context.get_domain_id()} '
         f'(ROS_AUTOMATIC_DISCOVERY_RANGE={reach}); other machines only with SUBNET'

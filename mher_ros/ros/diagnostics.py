@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from mher_ros.ros.malformed import malformed_messages
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 __all__ = ['report_diagnostics']
@@ -19,6 +22,7 @@ def report_diagnostics(node: Node, diagnose: Callable[[], Report], period: float
 
     def publish() -> None:
         well, text, figures = diagnose()
+        figures['malformed messages'] = str(malformed_messages(node))
         status = DiagnosticStatus(
             level=DiagnosticStatus.OK if well else DiagnosticStatus.WARN,
             name=node.get_fully_qualified_name().lstrip('/'),
@@ -30,4 +34,5 @@ def report_diagnostics(node: Node, diagnose: Callable[[], Report], period: float
         array.header.stamp = node.get_clock().now().to_msg()
         publisher.publish(array)
 
-    node.create_timer(period, publish)
+    # By the wall clock: a simulated one that stands still is told of, too.
+    node.create_timer(period, publish, clock=Clock(clock_type=ClockType.STEADY_TIME))

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.time import Time
 
-__all__ = ['Frames']
+__all__ = ['Frames', 'NotYetError']
 
 Vector = NDArray[np.float64]
 
-NEWEST = Time()
-"""What tf2 takes for the newest transform there is."""
-OLDEST = 1.0
-"""Time between a message and the transform that it is placed by, at most [s]."""
+
+class NotYetError(MessageError):
+    """A stamp newer than the newest transform: the transform may still come."""
 
 
 class Frames:
@@ -38,7 +37,10 @@ class Frames:
 
     def placement(self, header: Any) -> tuple[Vector, Vector]:
         """
-        Return how a ``std_msgs/Header``'s frame lies in the base frame.
+        Return how a ``std_msgs/Header``'s frame lay in the base frame at its stamp.
+
+        A stamp of 0 stands for the newest transform, as everywhere in tf2. NotYetError says that
+        the transform may still come, any other MessageError that there is none.
 
         That is a rotation (3, 3) and a translation (3,) [m]: a point p of the frame lies at
         ``rotation @ p + translation``.
@@ -50,13 +52,17 @@ class Frames:
             raise MessageError(
                 f'frame {self.base!r} is expected where tf2_ros is not installed, got {frame!r}'
             )
+        stamp = stamp_of(header.stamp)
+        if stamp < 0:
+            raise MessageError(f'a stamp of 0 or more is expected, got {stamp / SECOND:.3f} s')
         try:
-            found = self._buffer.lookup_transform(self.base, frame, NEWEST)
+            found = self._buffer.lookup_transform(self.base, frame, Time(nanoseconds=stamp))
         except self._tf.TransformException as error:
+            self._check_newest(frame, stamp)
             raise MessageError(
-                f'a frame that tf2 can place in {self.base!r} is expected, got {frame!r}: {error}'
+                f'a frame and a stamp that tf2 can place in {self.base!r} are expected, '
+                f'got {frame!r} at {stamp / SECOND:.3f} s: {error}'
             ) from error
-        _check_age(frame, found.header.stamp, header.stamp)
         return _rotation(found.transform.rotation), _vector(found.transform.translation)
 
     def close(self) -> None:
@@ -64,15 +70,17 @@ class Frames:
         if self._tf is not None:
             self._listener.unregister()
 
-
-def _check_age(frame: str, transform: Any, message: Any) -> None:
-    """Refuse a transform of another time; one that never changes has none."""
-    stamps = [stamp_of(stamp) for stamp in (transform, message)]
-    if all(stamps) and abs(stamps[1] - stamps[0]) > OLDEST * SECOND:
-        raise MessageError(
-            f'a transform from {frame!r} within {OLDEST} s of the message is expected, '
-            f'got one {abs(stamps[1] - stamps[0]) / SECOND:.1f} s off'
-        )
+    def _check_newest(self, frame: str, stamp: int) -> None:
+        """Raise NotYetError if a stamp [ns] is newer than the newest transform."""
+        try:
+            newest = self._buffer.get_latest_common_time(self.base, frame).nanoseconds
+        except self._tf.TransformException:
+            return
+        if newest < stamp:
+            raise NotYetError(
+                f'a stamp that tf2 can place is expected, got {(stamp - newest) / SECOND:.3f} s '
+                f'after the newest transform from {frame!r}'
+            )
 
 
 def _rotation(quaternion: Any) -> Vector:

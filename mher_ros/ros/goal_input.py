@@ -8,11 +8,13 @@ from typing import Any
 
 from geometry_msgs.msg import PointStamped, PoseStamped
 from mher_ros.errors import MherError
-from mher_ros.ros.frames import Frames
+from mher_ros.ros.frames import Frames, NotYetError
 from mher_ros.ros.interactive_goal import InteractiveGoal
 from mher_ros.ros.wire import MessageError
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 __all__ = ['GoalInput']
@@ -28,6 +30,13 @@ Returns the goal (3,) as it was accepted; raises a MherError that says why if it
 DEPTH = 10
 REPEAT = 1.0
 """Time after which the same refusal is told again [s]."""
+PATIENCE = 0.5
+"""Time that a goal waits for the transform at its stamp [s]."""
+RETRY = 0.02
+"""Time between two looks for it [s]."""
+ROUNDING = 1e-6
+"""Goals that are nearer to each other are the same [m]."""
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 class GoalInput:
@@ -36,6 +45,10 @@ class GoalInput:
 
     The marker is wherever the goal is: it moves to one that came from elsewhere, and goes back
     if one is refused. Only positions count; how the tool is turned does not.
+
+    A goal in another frame is placed by the transform at its stamp. If that has not come yet, the
+    goal waits for it, without holding up anything else, until ``PATIENCE`` is over or another
+    goal comes.
     """
 
     def __init__(
@@ -63,6 +76,8 @@ class GoalInput:
         self._goal = np.array(start, np.float64)
         self._told, self._told_at = '', 0.0
         self._frames = Frames(node, frame)
+        self._waiting: tuple[Callable[[], Vector], str, float] | None = None
+        self._retry = node.create_timer(RETRY, self._try, clock=STEADY, autostart=False)
         self._marker = InteractiveGoal(
             node,
             frame,
@@ -81,31 +96,51 @@ class GoalInput:
         self._goal = np.array(goal, np.float64)
         self._marker.place(self._goal)
 
+    def forget(self) -> None:
+        """Drop a goal that still waits for its transform."""
+        self._waiting = None
+
     def close(self) -> None:
         """Take no more goals."""
         self._marker.close()
+        self._node.destroy_timer(self._retry)
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._frames.close()
 
     def _take_pose(self, message: PoseStamped) -> None:
-        try:
-            place, turn = message.pose.position, message.pose.orientation
+        place, turn = message.pose.position, message.pose.orientation
+        flat = place.z == 0.0 and turn.x == turn.y == 0.0
+
+        def in_base() -> Vector:
             _check_finite(turn.w, turn.x, turn.y, turn.z)
-            flat = place.z == 0.0 and turn.x == turn.y == 0.0
-            position = self._in_base(message.header, place, flat)
-        except MessageError as error:
-            self._refuse(error, 'goal_pose')
-        else:
-            self._offer(position, 'goal_pose')
+            return self._in_base(message.header, place, flat)
+
+        self._take(in_base, 'goal_pose')
 
     def _take_point(self, message: PointStamped) -> None:
+        self._take(lambda: self._in_base(message.header, message.point), 'clicked_point')
+
+    def _take(self, in_base: Callable[[], Vector], source: str) -> None:
+        """Offer the goal (3,) that ``in_base`` returns, at once or when it can be placed."""
+        self._waiting = in_base, source, time.monotonic() + PATIENCE
+        self._try()
+
+    def _try(self) -> None:
+        """Offer the goal that waits, if it can be placed by now."""
+        self._retry.cancel()
+        if self._waiting is None:
+            return
+        in_base, source, give_up_at = self._waiting
         try:
-            position = self._in_base(message.header, message.point)
+            position = in_base()
         except MessageError as error:
-            self._refuse(error, 'clicked_point')
+            if isinstance(error, NotYetError) and time.monotonic() < give_up_at:
+                self._retry.reset()
+            else:
+                self._refuse(error, source)
         else:
-            self._offer(position, 'clicked_point')
+            self._offer(position, source)
 
     def _in_base(self, header: Any, place: Any, flat: bool = False) -> Vector:
         """Return a place (3,) in the base frame; a ``flat`` one gets the height of the tool."""
@@ -133,8 +168,13 @@ class GoalInput:
             self._refuse(error, source)
         else:
             self._told = ''
-            x, y, z = self._goal
-            self._logger.info(f'goal from {source}: ({x:.3f}, {y:.3f}, {z:.3f}) m')
+            off = float(np.linalg.norm(self._goal - position))
+            self._logger.info(f'goal from {source}: {_text(self._goal)} m')
+            if off > ROUNDING:
+                self._logger.warning(
+                    f'the goal that was asked for, {_text(position)} m, lies outside: it is '
+                    f'projected {off:.3f} m, and distance and reached are of the projected one'
+                )
         self._marker.place(self._goal)
 
     def _refuse(self, error: MherError, source: str) -> None:
@@ -149,3 +189,7 @@ class GoalInput:
 def _check_finite(*numbers: float) -> None:
     if not np.isfinite(numbers).all():
         raise MessageError(f'finite numbers are expected, got {list(numbers)}')
+
+
+def _text(position: Vector) -> str:
+    return '(' + ', '.join(f'{part:.3f}' for part in position) + ')'

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
+from pathlib import Path
+import sys
 from typing import Any, TypeVar
 
 from mher_ros.options import check, describe, OptionError
@@ -10,6 +13,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+import yaml
 
 __all__ = ['declare']
 
@@ -25,16 +29,55 @@ def declare(node: Node, defaults: Options, changing: tuple[str, ...] = ()) -> Op
 
     They are read once, so they are read-only, but for those named in ``changing``. Those of an
     options dataclass inside another one have its name before theirs: ``safety.leash``.
+
+    Others are refused, unless they come from a file for several nodes (under ``/**``).
     """
     options = _declare(node, defaults, changing, '')
     known = {key for key, _, _ in describe(defaults)}
-    for name in node._parameter_overrides:
-        if name not in known and not name.startswith(OF_RCLPY):
-            raise OptionError(
-                f'{node.get_name()} has no parameter {name!r}; it has {", ".join(sorted(known))}'
-            )
+    unknown = [
+        name
+        for name in node._parameter_overrides
+        if name not in known and not name.startswith(OF_RCLPY)
+    ]
+    if unknown:
+        shared = _shared_parameters(sys.argv)
+        for name in unknown:
+            if name not in shared:
+                raise OptionError(
+                    f'{node.get_name()} has no parameter {name!r}; it has '
+                    f'{", ".join(sorted(known))}'
+                )
+        node.get_logger().warning(
+            f'passed over parameters for several nodes that {node.get_name()} does not have: '
+            f'{", ".join(sorted(unknown))}'
+        )
     check(options)
     return options
+
+
+def _shared_parameters(command: Sequence[str]) -> set[str]:
+    """Return the names that parameter files give to any node, but nothing gives to this one."""
+    shared: set[str] = set()
+    own: set[str] = set()
+    for option, value in zip(command, command[1:], strict=False):
+        if option in ('-p', '--param'):
+            own.add(value.partition(':=')[0].rpartition(':')[2])
+        elif option == '--params-file':
+            # ROS has read it before, so it can be read.
+            content = yaml.safe_load(Path(value).read_text(encoding='utf-8'))
+            for key, node in content.items():
+                names = shared if key.rpartition('/')[2] in ('*', '**') else own
+                names.update(_names(node.get('ros__parameters', {})))
+    return shared - own
+
+
+def _names(parameters: Mapping[str, Any], prefix: str = '') -> Iterator[str]:
+    """Yield the names of nested parameters, with dots between their parts."""
+    for key, value in parameters.items():
+        if isinstance(value, Mapping):
+            yield from _names(value, f'{prefix}{key}.')
+        else:
+            yield f'{prefix}{key}'
 
 
 def _declare(node: Node, defaults: Any, changing: tuple[str, ...], prefix: str) -> Any:

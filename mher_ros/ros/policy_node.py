@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import gc
+import importlib
 import sys
 import threading
 import traceback
@@ -11,6 +12,7 @@ from typing import Any, TYPE_CHECKING
 
 from lifecycle_msgs.srv import ChangeState
 from mher_ros.control.safety import Status
+from mher_ros.control.stop_latch import StopLatch
 from mher_ros.errors import MherError, StopAsked
 from mher_ros.ros.diagnostics import report_diagnostics
 from mher_ros.ros.latency import Latency
@@ -18,10 +20,10 @@ from mher_ros.ros.parameters import declare
 from mher_ros.ros.policy_options import PolicyOptions
 from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
+from mher_ros.ros.stop_services import StopServices
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from std_msgs.msg import Bool, Float64
-from std_srvs.srv import Trigger
 
 if TYPE_CHECKING:
     from mher_ros.ros.deployment import Deployment
@@ -39,7 +41,7 @@ class PolicyNode(LifecycleNode):
     A managed node: configured it has a policy and an arm, active it moves the arm.
 
     The thread that calls ``run`` answers joint states; goals, services, parameters and
-    transitions are answered by another.
+    transitions are answered by another, ``stop_services`` by a third.
     """
 
     def __init__(self, stop: StopRequest, latency: Callable[[float], Latency] = Latency) -> None:
@@ -50,37 +52,38 @@ class PolicyNode(LifecycleNode):
         self._deployment: Deployment | None = None
         self._problem: Exception | None = None
         self._starting = False
-        self._stop_reason: str | None = None
+        self._latch = StopLatch()
+        self.stop_services = StopServices(self, self._latch)
         # Whoever takes a deployment away, or its states, waits until no step is under way.
         self._stepping = threading.Lock()
         self._active = threading.Event()
         self._distance = self.create_publisher(Float64, '~/distance', 10)
         self._reached = self.create_publisher(Bool, '~/reached', 10)
-        self.create_service(Trigger, '~/stop', self._on_stop)
-        self.create_service(Trigger, '~/clear', self._on_clear)
         self.create_timer(1.0 / VIEW_RATE, self._tell)
         report_diagnostics(self, self._diagnose)
         _refuse_wrong_transitions(self)
 
     def run(self) -> None:
-        """Move the arm while active, until asked to stop; then send a stop, and nothing more."""
+        """Move the arm while active, until asked to stop; then bring it to rest."""
+        # Loading libraries holds all threads up: not when the node is asked to be configured.
+        importlib.import_module('mher_ros.ros.deployment')
         try:
             if self.options.autostart:
                 self._start()
             else:
                 self.get_logger().info('waiting to be configured and activated')
             while not self._asked_to_stop():
-                if not self._active.wait(IDLE):
-                    continue
+                is_active = self._active.wait(IDLE)
                 with self._stepping:
-                    if self._deployment is not None and self._active.is_set():
-                        self._deployment.step()
+                    if self._deployment is not None:
+                        if is_active and self._active.is_set():
+                            self._deployment.step()
+                        else:
+                            self._deployment.heed_stop()
         except StopAsked:
             pass
         finally:
-            self._active.clear()
-            if self._deployment is not None:
-                self._deployment.deactivate('policy_node ends')
+            self._rest('policy_node ends')
 
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Load the policy and the arm."""
@@ -90,7 +93,7 @@ class PolicyNode(LifecycleNode):
         self._problem = None
         try:
             self._deployment = Deployment(
-                self, self.options, self._asked_to_stop, self._stop_reason, self._latency
+                self, self.options, self._asked_to_stop, self._latch, self._latency
             )
         except MherError as error:
             self._problem = error
@@ -102,8 +105,6 @@ class PolicyNode(LifecycleNode):
             self._problem = error
             self.get_logger().error(''.join(traceback.format_exception(error)))
             return TransitionCallbackReturn.ERROR
-        if self._stop_reason is not None:  # it may have come meanwhile
-            self._deployment.stop(self._stop_reason)
         return super().on_configure(state)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
@@ -118,7 +119,7 @@ class PolicyNode(LifecycleNode):
         return super().on_activate(state)
 
     def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
-        """Send one stop, then nothing."""
+        """Bring the arm to rest, then command nothing."""
         self._rest('policy_node was deactivated')
         return super().on_deactivate(state)
 
@@ -128,7 +129,7 @@ class PolicyNode(LifecycleNode):
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: Any) -> TransitionCallbackReturn:
-        """Send one stop if need be, and end."""
+        """Bring the arm to rest if it moves, and end."""
         self._rest('policy_node was shut down')
         self._leave()
         self._asked_to_stop.ask()
@@ -143,32 +144,15 @@ class PolicyNode(LifecycleNode):
 
     def _rest(self, reason: str) -> None:
         self._active.clear()
-        if self._deployment is not None:
-            self._deployment.deactivate(reason)
+        with self._stepping:
+            if self._deployment is not None:
+                self._deployment.deactivate(reason)
 
     def _leave(self) -> None:
         with self._stepping:
             deployment, self._deployment = self._deployment, None
             if deployment is not None:
                 deployment.close()
-
-    def _on_stop(self, _: Any, response: Trigger.Response) -> Trigger.Response:
-        self._stop_reason = self._stop_reason or 'somebody called ~/stop'
-        if self._deployment is not None:
-            self._deployment.stop(self._stop_reason)
-        response.success = True
-        response.message = 'stopped; ~/clear ends it'
-        return response
-
-    def _on_clear(self, _: Any, response: Trigger.Response) -> Trigger.Response:
-        was_stopped, self._stop_reason = self._stop_reason is not None, None
-        if self._deployment is not None:
-            self._deployment.clear()
-        response.success = True
-        response.message = (
-            'the stop is cleared; the next goal moves the arm' if was_stopped else 'no stop was on'
-        )
-        return response
 
     def _tell(self) -> None:
         deployment = self._deployment
@@ -183,6 +167,9 @@ class PolicyNode(LifecycleNode):
         """Return whether all is well, a sentence, and figures."""
         deployment = self._deployment
         if deployment is None:
+            stopped = self._latch.reason
+            if stopped is not None:
+                return False, f'{Status.STOPPED.value}: {stopped}', {}
             return True, 'not configured', {}
         guard = deployment.reach.guard
         if not self._active.is_set() and guard.status is not Status.STOPPED:
@@ -216,5 +203,5 @@ def run(stop: StopRequest, latency: Callable[[float], Latency] = Latency) -> Non
     # While a goal or a service is dealt with, the arm waits for the interpreter: not for long.
     sys.setswitchinterval(0.0005)
     node = PolicyNode(stop, latency)
-    with spinning(node, stop):
+    with spinning(node, stop), node.stop_services.answering():
         node.run()

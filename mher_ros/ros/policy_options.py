@@ -42,6 +42,12 @@ class PolicyOptions:
         high=20.0,
     )
     command_rate: float = option(
-        0.0, "most commands in a second [Hz]; 0: as the robot's file says", low=0.0, high=1000.0
+        0.0, "most commands in a second [Hz]; 0: as the robot's file says", low=0.0, high=500.0
+    )
+    model_timeout: float = option(
+        30.0,
+        'time to wait for the model of an arm that comes on a topic [s]',
+        low=0.1,
+        high=3600.0,
     )
     safety: SafetyOptions = SafetyOptions()

@@ -1,23 +1,23 @@
 """
 A node as a process: start, signals, exit code.
 
-Nothing heavy is imported before signals are handled: a node that is stopped while it starts ends
+Hardly anything is imported before signals are handled: a node that is stopped while it starts ends
 as cleanly as any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 import gc
 import importlib
 import os
 import signal
 import sys
 import threading
-from typing import Any
 
-from mher_ros.errors import MherError
-from mher_ros.options import OptionError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 __all__ = ['policy_node', 'run_process', 'sim_node', 'StopRequest', 'train_node', 'view_node']
 
@@ -74,12 +74,13 @@ def run_process(
     Start ROS, call ``run``, and return the exit code; default: that of ``mher_ros.ros.NAME``.
 
     SIGINT, SIGTERM and SIGHUP only tell it to stop, so that it can finish what it has begun.
+    Before it has begun anything they end it at once: what is imported takes seconds.
     """
     stop = StopRequest()
-    for number in STOPPING:
-        # Who lets a node outlive its terminal has SIGHUP ignored.
-        if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:
-            signal.signal(number, stop.ask)
+    _on_signals(_leave)
+    from mher_ros.errors import MherError
+    from mher_ros.options import OptionError
+
     try:
         _run(name, arguments, stop, run)
         return FAILED if stop.failed else 0
@@ -100,20 +101,36 @@ def run_process(
         gc.freeze()
 
 
+def _on_signals(handler: Callable[..., Any]) -> None:
+    for number in STOPPING:
+        # Who lets a node outlive its terminal has SIGHUP ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:
+            signal.signal(number, handler)
+
+
+def _leave(*_: Any) -> None:
+    os._exit(0)
+
+
 def _run(
     name: str,
     arguments: Sequence[str],
     stop: StopRequest,
     run: Callable[[StopRequest], None] | None,
 ) -> None:
+    from mher_ros.options import OptionError
+    from mher_ros.ros.loopback import loopback_profile
     import rclpy
     from rclpy.signals import SignalHandlerOptions
     from rclpy.utilities import try_shutdown
 
+    _refuse_others(arguments)
     if name in ('policy_node', 'view_node'):
         # They draw no pictures themselves, and MuJoCo starts sooner without what draws.
         os.environ.setdefault('MUJOCO_GL', 'disable')
     run = run or importlib.import_module(f'mher_ros.ros.{name}').run
+    _on_signals(stop.ask)
+    os.environ.update(loopback_profile(os.environ))
     try:
         rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:
@@ -123,3 +140,16 @@ def _run(
             run(stop)
     finally:
         try_shutdown()
+
+
+def _refuse_others(arguments: Sequence[str]) -> None:
+    """Raise OptionError for a word outside of ``--ros-args``, where a node has no arguments."""
+    from mher_ros.options import OptionError
+
+    is_ros = False
+    for word in arguments[1:]:
+        if word in ('--ros-args', '--'):
+            is_ros = word == '--ros-args'
+        elif not is_ros:
+            # rcl would take `robot:=x` for the new name of a topic.
+            raise OptionError(f'arguments come after --ros-args (-p name:=value), got {word!r}')

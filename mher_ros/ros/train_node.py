@@ -30,7 +30,6 @@ from mher_ros.ros.process import StopRequest
 from mher_ros.ros.spinning import spinning
 from mher_ros.ros.train_view import TrainView
 from mher_ros.tasks import make, task_class, TASKS
-from mher_ros.tasks.task import TaskOptions
 from rclpy.node import Node
 from std_msgs.msg import Float64, Float64MultiArray
 from std_srvs.srv import Trigger
@@ -257,13 +256,11 @@ def _plan(options: TrainOptions) -> tuple[TrainConfig, Path]:
     if options.max_minutes:
         changes['schedule.max_minutes'] = options.max_minutes
     config, folder = plan_run(task, changes=changes, folder=folder, resume=options.resume, **given)
-    own = {field.name for field in dataclasses.fields(TaskOptions)}
-    for field in dataclasses.fields(config.task):
-        default = getattr(task_class(task).default_options, field.name)
-        if field.name not in own and getattr(config.task, field.name) != default:
+    for name in task_class(task).arm_options:
+        default = getattr(task_class(task).default_options, name)
+        if getattr(config.task, name) != default:
             raise OptionError(
-                f'task.{field.name} belongs to the arm, which is not in this process: '
-                f'it stays {default}'
+                f'task.{name} belongs to the arm, which is not in this process: it stays {default}'
             )
     return config, folder
 

@@ -28,8 +28,12 @@ __all__ = [
     'STAMP_AT',
     'JointStateReader',
     'JointStateWriter',
+    'MOST_BYTES',
+    'MOST_BYTES_OF_ANY',
+    'MalformedError',
     'MessageError',
     'OtherJointsError',
+    'deserialise',
     'stamp_of',
     'TrajectoryWriter',
     'TwistReader',
@@ -43,6 +47,12 @@ STAMP_AT = 4
 """A header's stamp follows the four bytes that say how the rest is encoded."""
 SECOND = 1_000_000_000
 """In nanoseconds."""
+LONGEST_TEXT = 500
+"""Characters of an error."""
+MOST_BYTES = 1024 * 1024
+"""Of a message about one arm; reading more would hold up whoever waits for the next one."""
+MOST_BYTES_OF_ANY = 16 * MOST_BYTES
+"""Of any message, such as the model of an arm."""
 
 
 def stamp_of(time: Any) -> int:
@@ -53,9 +63,35 @@ def stamp_of(time: Any) -> int:
 class MessageError(MherError, ValueError):
     """A message that cannot be used; the text says what was expected and what came."""
 
+    def __init__(self, text: str) -> None:
+        # It may quote all that came, and is meant for a line of a log.
+        super().__init__(text if len(text) <= LONGEST_TEXT else f'{text[:LONGEST_TEXT]}...')
+
+
+class MalformedError(MessageError):
+    """Bytes that are no message of the type that they came as."""
+
 
 class OtherJointsError(MessageError):
     """A joint state of another robot, or of another part of this one."""
+
+
+def deserialise(raw: bytes, kind: Any, most: int = MOST_BYTES) -> Any:
+    """
+    Return the message of type ``kind`` that the bytes stand for.
+
+    MalformedError if they stand for none, or are more than ``most``.
+    """
+    if len(raw) > most:
+        raise MalformedError(
+            f'a {kind.__name__} of at most {most} bytes is expected, got {len(raw)}'
+        )
+    try:
+        return deserialize_message(raw, kind)
+    except Exception as error:  # whatever the middleware in use makes of it
+        raise MalformedError(
+            f'a {kind.__name__} is expected, got {len(raw)} bytes that cannot be read as one'
+        ) from error
 
 
 class JointStateWriter:
@@ -106,7 +142,7 @@ class JointStateReader:
                 raise MessageError(f'a finite {what} of {name} is expected, got {number}')
 
     def _learn(self, raw: bytes) -> tuple[int, list[float]]:
-        message = deserialize_message(raw, JointState)
+        message = deserialise(raw, JointState)
         told = list(message.name)
         missing = [name for name in self._names if name not in told]
         if missing:
@@ -185,7 +221,7 @@ class TwistReader:
         return stamp, np.array(numbers[:3])
 
     def _learn(self, raw: bytes) -> tuple[int, list[float]]:
-        message = deserialize_message(raw, TwistStamped)
+        message = deserialise(raw, TwistStamped)
         frame = message.header.frame_id
         if frame not in ('', self._frame):
             raise MessageError(f'a twist in frame {self._frame!r} is expected, got {frame!r}')
@@ -224,7 +260,7 @@ class _Mould:
             self._blocks.append((start, count))
         self._numbers = struct.Struct(f'<{STAMP_AT}xiI{blocks}')
         self._read = sum(counts) - passed_over
-        fixed = [*between, (end, len(raw))]
+        fixed = [(0, STAMP_AT), *between, (end, len(raw))]
         self._fixed = [(start, end, bytes(self._raw[start:end])) for start, end in fixed]
 
     def fits(self, raw: bytes) -> bool:

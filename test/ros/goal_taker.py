@@ -2,11 +2,14 @@
 Takes goals, and tells of each in a line: ``took [x, y, z] from somewhere``.
 
 Goals outside a box are refused, or projected with the argument ``project``. With the argument
-``tf`` there is something that looks like tf2_ros. Lines that are read:
+``tf`` there is something that looks like tf2_ros; with ``patient`` a goal waits for its transform
+for a minute. Lines that are read:
 
     tool X Y Z                  the tool is there from now on
     show X Y Z                  the goal was set another way
-    frame NAME X Y Z SECONDS    a frame lies there in 'base', turned by a right angle about z
+    frame NAME X Y Z SECONDS    a frame lay there in 'base' at that time, turned by a right angle
+                                about z; 0: it always does
+    forget                      drops a goal that waits for its transform
     close, open                 take no goals, take goals again
     refused                     prints their number
 """
@@ -21,22 +24,41 @@ import types
 
 from geometry_msgs.msg import TransformStamped
 from mher_ros.errors import MherError
+from mher_ros.ros import goal_input
 from mher_ros.ros.goal_input import GoalInput
 import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
+from rclpy.time import Time
 
 LOW, HIGH = np.array([0.0, -0.5, 0.1]), np.array([1.0, 0.5, 0.9])
 
 
 class Buffer:
+    """As tf2 has it: two transforms enclose a time, or there is none; 0 is the newest."""
+
     frames = {}
 
     def lookup_transform(self, target, source, time):
+        known = self._known(target, source)
+        wanted = time.nanoseconds / 1e9 or max(known)
+        if 0 in known:
+            return transform(known[0])
+        if not min(known) <= wanted <= max(known):
+            say('looked for', source, 'in vain')
+            raise ExtrapolationException(f'{wanted} is not within {min(known)} to {max(known)}')
+        times = sorted(known)
+        return transform(
+            [np.interp(wanted, times, [known[t][i] for t in times]) for i in range(3)]
+        )
+
+    def get_latest_common_time(self, target, source):
+        return Time(nanoseconds=round(max(self._known(target, source)) * 1e9))
+
+    def _known(self, target, source):
         if target != 'base' or source not in self.frames:
-            raise TransformException(f'"{source}" passed to lookupTransform does not exist')
-        assert time.nanoseconds == 0
+            raise LookupException(f'"{source}" passed to lookupTransform does not exist')
         return self.frames[source]
 
 
@@ -49,6 +71,14 @@ class TransformListener:
 
 
 class TransformException(Exception):
+    pass
+
+
+class ExtrapolationException(TransformException):
+    pass
+
+
+class LookupException(TransformException):
     pass
 
 
@@ -72,12 +102,10 @@ class Taker:
         self.input.show([float(number) for number in position])
 
     def frame(self, name, x, y, z, seconds):
-        found = TransformStamped()
-        found.header.stamp.sec = int(seconds)
-        place, turn = found.transform.translation, found.transform.rotation
-        place.x, place.y, place.z = float(x), float(y), float(z)
-        turn.w = turn.z = math.sqrt(0.5)
-        Buffer.frames[name] = found
+        Buffer.frames.setdefault(name, {})[float(seconds)] = float(x), float(y), float(z)
+
+    def forget(self):
+        self.input.forget()
 
     def refused(self):
         say('refused:', self.input.refused)
@@ -90,12 +118,22 @@ class Taker:
         return accepted
 
 
+def transform(position):
+    found = TransformStamped()
+    place, turn = found.transform.translation, found.transform.rotation
+    place.x, place.y, place.z = position
+    turn.w = turn.z = math.sqrt(0.5)
+    return found
+
+
 def say(*words):
     # Where the log goes: so lines keep their order.
     print(*words, file=sys.stderr, flush=True)
 
 
 def main():
+    if 'patient' in sys.argv:
+        goal_input.PATIENCE = 60.0
     if 'tf' in sys.argv:
         sys.modules['tf2_ros'] = types.ModuleType('tf2_ros')
         for part in (Buffer, TransformListener, TransformException):

@@ -1,7 +1,5 @@
 """The arm behind topics as an env in lockstep, with a real sim_node at the other end."""
 
-import time
-
 from arm_episodes import actions_for, assert_same
 from mher_ros.errors import ArmError, EpisodeLostError, StopAsked
 from mher_ros.learning.run import start_training
@@ -112,10 +110,8 @@ def test_an_episode_that_somebody_else_disturbs_is_lost(world):
 def test_an_arm_that_was_never_there_is_told_by_its_service(world, monkeypatch):
     monkeypatch.setattr(arm_link, 'FIRST_CONTACT', 0.0)
     env = world.arm(LockstepLink, make('point2d_large'), timeout=0.5)
-    began = time.monotonic()
     with pytest.raises(ArmSilentError) as caught:
         env.reset(seed=1)
-    assert time.monotonic() - began < 3.0
     assert str(caught.value) == (
         'nothing on sim_node/reset for 0.5 s (nobody offers it): is the arm, or sim_node, '
         'running in this ROS domain?'

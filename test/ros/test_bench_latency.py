@@ -32,7 +32,7 @@ def answer_of(world, tmp_path):
             states.publish(raw)  # again: nothing makes sure that one arrives
             return commands.messages
 
-        peer.wait_until(answered, 'an answer', patience=20.0)
+        peer.wait_until(answered, 'an answer')
         assert node.stop() == 0
         return commands.messages[0], np.load(path)
 

@@ -167,6 +167,7 @@ def test_the_marker_goes_where_a_goal_was_projected_to(world):
     heard = person.updates()
     person.click(3.0, 0.0, 0.5)
     assert person.goal() == ([1.0, 0.0, 0.5], 'clicked_point')
+    person.taker.wait_for(r'\(3.000, 0.000, 0.500\) m.* projected 2.000 m')
     assert person.marker(heard) == [1.0, 0.0, 0.5]
 
 
@@ -219,14 +220,62 @@ def test_a_frame_that_tf2_does_not_know_is_refused_with_its_words(tf_person):
     assert re.search("tf2 can place in 'base'.*'moon'.*not exist", tf_person.refusal())
 
 
-@pytest.mark.parametrize(('stamp', 'old'), [(195, True), (200, True), (199, False), (0, False)])
-def test_a_transform_of_another_time_is_refused(tf_person, stamp, old):
-    tf_person.tell('frame camera 0.5 0.25 0.125 198')
-    tf_person.click(0.25, 0.125, 0.375, 'camera', stamp)
-    if old:
-        assert re.search("from 'camera' within 1.0 s", tf_person.refusal())
+@pytest.fixture(scope='module')
+def moving(tf_person):
+    """Let a frame move along x, 0.25 m in a second, from 0 at 195 s to 1 m at 199 s."""
+    for seconds in (195, 199):
+        tf_person.tell(f'frame belt {0.25 * (seconds - 195)} 0.0 0.25 {seconds}')
+    return tf_person
+
+
+@pytest.mark.parametrize(('stamp', 'x'), [(195, 0.0), (196, 0.25), (199, 1.0), (0, 1.0)])
+def test_a_goal_belongs_to_the_time_of_its_stamp_or_if_that_is_0_to_the_newest(moving, stamp, x):
+    moving.click(0.125, 0.0, 0.25, 'belt', stamp)
+    assert moving.goal() == (pytest.approx([x, 0.125, 0.5]), 'clicked_point')
+
+
+def test_a_goal_older_than_all_transforms_is_refused(moving):
+    moving.click(0.125, 0.0, 0.25, 'belt', 194)
+    assert re.search("tf2 can place in 'base'.*'belt' at 194.*within 195", moving.refusal())
+
+
+def test_a_goal_from_before_all_time_is_refused(moving):
+    moving.click(0.125, 0.0, 0.25, 'belt', -5)
+    assert re.search('stamp of 0 or more is expected, got -5.000 s', moving.refusal())
+
+
+def test_a_goal_whose_time_never_comes_is_refused_after_a_while(moving):
+    moving.click(0.125, 0.0, 0.25, 'belt', 202)
+    assert re.search("3.000 s after the newest transform from 'belt'", moving.refusal())
+
+
+def wait_for_transform(person, frame):
+    """Send a goal in a frame of which only older transforms are known."""
+    person.tell(f'frame {frame} 0.0 0.0 0.25 199')
+    person.click(0.125, 0.0, 0.25, frame, 200)
+    person.taker.wait_for('^looked .* in vain')
+    person.tell('tool 0.1 0.2 0.3125')  # Whoever takes goals does other things meanwhile.
+
+
+def test_a_goal_ahead_of_the_transforms_waits_for_them(world):
+    person = Person(world, 'tf', 'patient')
+    wait_for_transform(person, 'late')
+    person.tell('frame late 0.5 0.0 0.25 201')
+    assert person.goal() == (pytest.approx([0.25, 0.125, 0.5]), 'clicked_point')
+
+
+@pytest.mark.parametrize('after', ['another goal', 'forget'])
+def test_a_goal_that_waits_is_dropped_for(world, after):
+    person = Person(world, 'tf', 'patient')
+    wait_for_transform(person, 'late')
+    if after == 'forget':
+        person.tell('forget')
     else:
-        assert tf_person.goal() == (pytest.approx([0.375, 0.5, 0.5]), 'clicked_point')
+        person.click(0.75, 0.0, 0.5)
+        assert person.goal() == ([0.75, 0.0, 0.5], 'clicked_point')
+    person.tell('frame late 0.5 0.0 0.25 201')
+    person.click(0.5, 0.0, 0.5)
+    assert person.goal() == ([0.5, 0.0, 0.5], 'clicked_point')
 
 
 def test_tf2_is_listened_to_no_longer_after_closing(world):

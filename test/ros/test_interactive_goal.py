@@ -27,7 +27,7 @@ from visualization_msgs.srv import GetInteractiveMarkers
 pytestmark = pytest.mark.ros
 
 TAKER = Path(__file__).parent / 'goal_taker.py'
-PATIENCE = 30.0
+PATIENCE = 60.0
 FRAME = 0.005
 """Time between frames [s]; RViz's is longer."""
 START = [0.5, 0.0, 0.5]

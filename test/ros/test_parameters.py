@@ -4,12 +4,13 @@ import dataclasses
 
 from mher_ros.options import option, OptionError
 from mher_ros.ros.parameters import declare
-from mher_ros.ros.sim_node import SimOptions
+from mher_ros.ros.sim_options import SimOptions
 from mher_ros.ros.train_node import TrainOptions
 import pytest
 from rcl_interfaces.msg import ParameterType
 import rclpy
 from rclpy.context import Context
+from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.parameter import Parameter
 
 
@@ -27,10 +28,12 @@ def node(monkeypatch):
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     made = []
 
-    def make(*given):
+    def make(*given, files=()):
         context = Context()
         words = [word for pair in given for word in ('-p', pair)]
+        words += [word for file in files for word in ('--params-file', str(file))]
         rclpy.init(args=['--ros-args', *words], context=context)
+        monkeypatch.setattr('sys.argv', ['some_node', '--ros-args', *words])
         node = rclpy.create_node('some_node', context=context)
         made.append((node, context))
         return node
@@ -82,6 +85,43 @@ def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(node,
 
 def test_parameters_of_every_node_are_not_taken_for_unknown(node):
     assert declare(node('use_sim_time:=true'), Options()) == Options()
+
+
+SHARED = """
+/**:
+  ros__parameters:
+    some_shared_thing: 3
+    nested: {thing: [1, 2]}
+    speed: 1.5
+"""
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+    """Return the warnings that nodes log."""
+    logged = []
+    monkeypatch.setattr(RcutilsLogger, 'warning', lambda self, text, **_: logged.append(text))
+    return logged
+
+
+@pytest.mark.parametrize('key', ['/**', '/*', '/**/**'])
+def test_parameters_of_others_in_a_shared_file_are_passed_over(node, tmp_path, warnings, key):
+    file = tmp_path / 'shared.yaml'
+    file.write_text(SHARED.replace('/**', key))
+    assert declare(node(files=[file]), Options()) == Options(speed=1.5)
+    (text,) = warnings
+    assert 'nested.thing, some_shared_thing' in text
+
+
+@pytest.mark.parametrize('own', ['some_node', '/some_node', '/**/some_node'])
+def test_a_misspelt_parameter_under_its_own_name_is_refused(node, tmp_path, warnings, own):
+    shared, file = tmp_path / 'shared.yaml', tmp_path / 'own.yaml'
+    shared.write_text(SHARED)
+    file.write_text(f'{own}:\n  ros__parameters:\n    sped: 0.1\n')
+    with pytest.raises(OptionError, match="some_node has no parameter 'sped'"):
+        declare(node(files=[shared, file]), Options())
+    with pytest.raises(OptionError, match="has no parameter 'some_shared_thing'"):
+        declare(node('some_shared_thing:=3', files=[shared]), Options())
 
 
 def test_a_parameter_tells_what_it_is_and_what_it_may_be(node):

@@ -1,11 +1,15 @@
 """A policy as a managed node: it starts, moves an arm in each way that arms take, and ends."""
 
+import json
 import signal
 import subprocess
 import sys
 
-from deployed import is_stop
+from deployed import stops
 from fake_arm import MESSAGES, vector
+from foreign_arms import write_arm
+from mher_ros.policy.seal import BLANK, seal
+from mher_ros.share import share_folder
 import numpy as np
 from proportional_policy import write_proportional_policy
 import pytest
@@ -91,21 +95,23 @@ def test_a_namespace_moves_the_lot_and_joints_come_in_any_order(deploy):
     deployed.move()
     deployed.node.signal(signal.SIGINT)
     assert deployed.node.end() == 0
-    assert [is_stop(told) for told in deployed.commands.messages].count(True) == 1
-    assert is_stop(deployed.commands.messages[-1])
+    assert stops(deployed.commands.messages).count(True) == 1
+    assert stops(deployed.commands.messages)[-1]
 
 
 def check_speed(deployed):
     """Between two set-points some time apart the tool is to go no faster than the default cap."""
     deployed.wait_until_reached()
     arm = deployed.arm
-    places = [
-        arm.model.tool(np.array(told.points[0].positions), np.zeros(7))[0]
-        for told in arm.commands.messages
-    ]
+    places = np.array(
+        [
+            arm.model.tool(np.array(told.points[0].positions), np.zeros(7))[0]
+            for told in arm.commands.messages
+        ]
+    )
     times = arm.commands.sent[-len(places) :]
     for window in (20, 50):
-        ways = np.linalg.norm(np.array(places[window:]) - places[:-window], axis=1)
+        ways = np.linalg.norm(places[window:] - places[:-window], axis=1)
         # The sender may be held up between making a command and sending it.
         spans = np.array(times[window:]) - times[:-window]
         assert (ways <= 0.25 * (spans + 0.05)).all()
@@ -130,8 +136,8 @@ def test_a_managed_node_does_as_it_is_told(deploy):
     assert deployed.change('deactivate')
     deployed.wait_for_stop()
     deployed.arm.wait_for_states(30)
-    assert [is_stop(told) for told in deployed.commands.messages].count(True) == 1
-    assert is_stop(deployed.commands.messages[-1])
+    assert stops(deployed.commands.messages).count(True) == 1
+    assert stops(deployed.commands.messages)[-1]
 
     deployed.commands.messages.clear()
     assert deployed.change('activate')
@@ -149,8 +155,8 @@ def test_a_managed_node_does_as_it_is_told(deploy):
     deployed.commands.messages.clear()
     assert deployed.change('active_shutdown')
     assert deployed.node.end() == 0
-    assert [is_stop(told) for told in deployed.commands.messages].count(True) == 1
-    assert is_stop(deployed.commands.messages[-1])
+    assert stops(deployed.commands.messages).count(True) == 1
+    assert stops(deployed.commands.messages)[-1]
 
 
 def test_a_node_that_is_activated_at_once_again_goes_on(deploy):
@@ -178,8 +184,8 @@ def test_a_killed_node_that_is_started_again_waits_for_a_goal(deploy):
     deployed.move()
     deployed.node.signal(signal.SIGTERM)
     assert deployed.node.end() == 0
-    assert [is_stop(told) for told in deployed.commands.messages].count(True) == 1
-    assert is_stop(deployed.commands.messages[-1])
+    assert stops(deployed.commands.messages).count(True) == 1
+    assert stops(deployed.commands.messages)[-1]
 
 
 def test_a_stop_that_comes_before_the_model_of_the_arm_counts(deploy):
@@ -218,10 +224,33 @@ def test_what_cannot_be_deployed_ends_the_node_in_a_sentence(world, policy, tmp_
     content[200] ^= 1
     damaged.write_bytes(content)
     other = write_proportional_policy(tmp_path / 'other.onnx', 'point2d_large')
+    far = write_arm(tmp_path, 'ur10', 'workspace: {origin: [1.6, 0.0, 0.3]}\n')
+    # Sealed again with an operator that could loop for ever.
+    endless = tmp_path / 'endless.onnx'
+    content = policy.read_bytes().replace(b'Gemm', b'Loop')[:-64]
+    endless.write_bytes(seal(content + BLANK.encode()))
+    circle = tmp_path / 'circle.yaml'
+    circle.write_text(
+        '{model: circle.urdf, tool_frame: b, joints: [j], output: none, '
+        'workspace: {origin: [0, 0, 0]}}'
+    )
+    links = ''.join(f'<link name="{name}"/>' for name in 'abc')
+    joints = ''.join(
+        f'<joint name="j" type="fixed"><parent link="{up}"/><child link="{down}"/></joint>'
+        for up, down in ('bc', 'cb')
+    )
+    (tmp_path / 'circle.urdf').write_text(f'<robot name="r">{links}{joints}</robot>')
     cases = [
+        ({'policy': str(endless)}, 1, "endless.onnx: graph: .* got 'Loop'"),
+        ({'policy': str(policy), 'robot': str(circle)}, 1, 'is below itself'),
         ({'policy': str(other)}, 1, 'a policy for point2d_large cannot lead a tool: expected'),
         ({'policy': str(damaged)}, 1, 'damaged.onnx: '),
         ({'policy': str(policy), 'robot': 'sawyer'}, 1, 'workspace.origin of robot sawyer is exp'),
+        (
+            {'policy': str(policy), 'robot': str(far)},
+            1,
+            r'centre is at \(1\.600, 0\.000, 0\.300\)',
+        ),
         ({'policy': str(policy), 'robot': 'r2d2'}, 2, "robot takes one of .* got 'r2d2'"),
         ({'policy': str(policy), 'output': 'steam'}, 2, 'output takes one of .* got .steam'),
     ]
@@ -229,6 +258,25 @@ def test_what_cannot_be_deployed_ends_the_node_in_a_sentence(world, policy, tmp_
     for node, (_, code, text) in zip(nodes, cases, strict=True):
         node.wait_for(f'policy_node: .*{text}')
         assert node.end() == code
+
+
+def test_a_goal_that_the_arm_cannot_reach_is_refused_with_what_is_missing(deploy, tmp_path):
+    # An arm that moves in a plane: what lies beside it is in the workspace all the same.
+    rolls = ('shoulder_pan', 'upperarm_roll', 'forearm_roll', 'wrist_roll')
+    limits = {f'{name}_joint': {'lower': -0.03, 'upper': 0.03} for name in rolls}
+    text = (share_folder() / 'config' / 'robots' / 'fetch.yaml').read_text()
+    robot = tmp_path / 'planar.yaml'
+    robot.write_text(f'{text}joint_limits: {json.dumps(limits)}\n')
+    deployed = deploy('joint_trajectory', robot=str(robot))
+    deployed.node.wait_for(r'corners of the workspace.*cannot reach: \(1\.1.* m by 0\.')
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    x, y, z = deployed.arm.tool
+    deployed.send((x, y + 0.12, z))
+    deployed.node.wait_for('refused a goal.*can reach.*comes to rest 0.[01][0-9]* m from it')
+    deployed.expect_silence()
+    deployed.go((x + 0.08, y, z + 0.05))
+    deployed.wait_until_reached()
 
 
 def test_a_policy_is_deployed_without_torch():

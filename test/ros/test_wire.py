@@ -1,11 +1,14 @@
 """Messages as bytes, against rclpy's own serialisation."""
 
+import time
+
 from geometry_msgs.msg import TwistStamped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mher_ros.ros.wire import (
     JointStateReader,
     JointStateWriter,
+    MalformedError,
     MessageError,
     OtherJointsError,
     SECOND,
@@ -286,3 +289,81 @@ def test_a_twist_that_cannot_be_used_is_refused_with_the_reason(message, sentenc
     with pytest.raises(MessageError) as caught:
         TwistReader('base').read(serialize_message(message))
     assert str(caught.value).startswith(sentence)
+
+
+# Messages that are none
+
+
+@st.composite
+def damaged(draw, raw):
+    """Return bytes like ``raw``, cut, changed or with absurd lengths in them."""
+    raw = bytearray(raw)
+    for _ in range(draw(st.integers(0, 4))):
+        place = draw(st.integers(0, len(raw) - 1))
+        raw[place] = draw(st.integers(0, 255))
+    if draw(st.booleans()):
+        place = 4 * draw(st.integers(1, len(raw) // 4 - 1))
+        raw[place : place + 4] = draw(st.sampled_from((2**32 - 1, 2**31, 10**8))).to_bytes(
+            4, 'little'
+        )
+    return bytes(raw[: draw(st.integers(0, len(raw)) | st.just(len(raw)))])
+
+
+def read_or_refused(reader, raw):
+    """Return what is read, None if it is refused: nothing else may happen, nor take long."""
+    began = time.monotonic()
+    try:
+        return reader.read(raw)
+    except MessageError as error:
+        assert len(str(error)) < 1000
+        return None
+    finally:
+        assert time.monotonic() - began < 1.0
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_damaged_joint_states_are_refused_or_read_as_rclpy_reads_them(data):
+    names = ['shoulder', 'elbow', 'wrist']
+    whole = serialize_message(joint_state(names, (1, 2, 3), (4, 5, 6), 7, 'base', (8, 9, 10)))
+    reader = JointStateReader(names, needs_velocities=data.draw(st.booleans()))
+    if data.draw(st.booleans()):
+        reader.read(whole)
+    for _ in range(3):  # what one left behind may not disturb the next
+        raw = data.draw(damaged(whole))
+        read = read_or_refused(reader, raw)
+        if read is not None:
+            message = deserialize_message(raw, JointState)
+            order = [list(message.name).index(name) for name in names]
+            np.testing.assert_array_equal(read[1], np.array(message.position)[order])
+        stamp, positions, _ = reader.read(whole)
+        assert stamp == 7
+        np.testing.assert_array_equal(positions, (1, 2, 3))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_damaged_twists_are_refused_or_read_as_rclpy_reads_them(data):
+    whole = serialize_message(twist((1, 2, 3, 0, 0, 0), 7))
+    reader = TwistReader('base')
+    for _ in range(3):
+        raw = data.draw(damaged(whole))
+        read = read_or_refused(reader, raw)
+        if read is not None:
+            linear = deserialize_message(raw, TwistStamped).twist.linear
+            np.testing.assert_array_equal(read[1], (linear.x, linear.y, linear.z))
+        np.testing.assert_array_equal(reader.read(whole)[1], (1, 2, 3))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.binary(max_size=500))
+def test_any_bytes_are_refused(raw):
+    for reader in (JointStateReader(('shoulder',)), TwistReader('base')):
+        assert read_or_refused(reader, raw) is None or raw
+
+
+@pytest.mark.parametrize('raw', [b'', b'\0', b'\0\1\0\0' + bytes(2 * 1024 * 1024)])
+def test_what_is_no_message_at_all_is_malformed(raw):
+    for reader in (JointStateReader(('shoulder',)), TwistReader('base')):
+        with pytest.raises(MalformedError):
+            reader.read(raw)

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Time within which anything awaited must happen [s]."""
 
-STOPPING = 10.0
+STOPPING = 30.0
 """Time that a node has to end after SIGINT [s]."""
 
 
