@@ -4,6 +4,8 @@ How hard properties are tried, where meshes are kept, who runs beside whom, and 
 MuJoCo settles the last when it is first imported, so this comes before any test.
 """
 
+import os
+
 from hypothesis import settings
 from mher_ros.tasks.rendering import choose_backend, RenderingError
 import pytest
@@ -36,6 +38,15 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         group = 'ros' if item.get_closest_marker('ros') else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.fixture(autouse=True)
+def environment():
+    """Undo what commands that a test runs in this process do to its environment."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @pytest.fixture(autouse=True, scope='session')

@@ -7,6 +7,7 @@ import abc
 from geometry_msgs.msg import TwistStamped
 from mher_ros.control.robot import Topics
 from mher_ros.ros.inbox import Inbox, RELIABLE
+from mher_ros.ros.malformed import warn_of_message
 from mher_ros.ros.wire import deserialise, MessageError, stamp_of, TwistReader
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.trajectory import Trajectory
@@ -28,7 +29,7 @@ class CommandInput(abc.ABC):
     """What is commanded: twist, positions or effort."""
 
     def __init__(self, node: Node) -> None:
-        self._logger = node.get_logger()
+        self._node = node
         self.refused = 0
 
     @abc.abstractmethod
@@ -54,9 +55,8 @@ class CommandInput(abc.ABC):
     def _refuse(self, inbox: Inbox, error: MessageError) -> None:
         self.refused += 1
         if not inbox.is_malformed(error):
-            self._logger.warning(
-                f'refused a message on {inbox.topic}: {error}', throttle_duration_sec=1.0
-            )
+            topic = inbox.topic
+            warn_of_message(self._node, topic, f'refused a message on {topic}: {error}')
 
 
 class TwistInput(CommandInput):

@@ -100,7 +100,8 @@ def networks():
 @contextlib.contextmanager
 def process_in(network, command, **environment):
     inside = ['ip', 'netns', 'exec', network, 'unshare', '-m', 'sh', '-c', SHM, 'sh']
-    process = Process([*inside, *map(str, command)], {**os.environ, **environment}, ())
+    outer = {name: value for name, value in os.environ.items() if name != PROFILE}
+    process = Process([*inside, *map(str, command)], {**outer, **environment}, ())
     try:
         yield process
     finally:
