@@ -36,7 +36,7 @@ class NodeExecutor(SingleThreadedExecutor):
     """
 
     def _make_handler(self, entity: Any, node: Node, take_from_wait_list: Take) -> Any:
-        source = str(getattr(entity, 'topic', None) or getattr(entity, 'srv_name', entity))
+        source = str(getattr(entity, 'topic_name', None) or getattr(entity, 'srv_name', entity))
 
         def take(entity: Any) -> Any:
             try:

@@ -6,11 +6,12 @@ from pathlib import Path
 import shutil
 import subprocess
 import sys
+import time
 
 from mher_ros.ros.bringup.processes import node_environment
 from mher_ros.ros.loopback import loopback_profile, PROFILE
 import pytest
-from ros_process import Process
+from ros_process import PATIENCE, Process
 from ros_world import locked_domain
 
 pytestmark = pytest.mark.ros
@@ -92,6 +93,11 @@ def networks():
         for name in made:
             ip('netns', 'delete', name)
         pytest.skip(f'no network namespaces can be made here: {error.stderr.strip()}')
+    for name in names:  # The kernel takes a second; until then Fast DDS passes a cable over.
+        end = time.monotonic() + PATIENCE
+        while ' UP ' not in ip('-n', name, '-brief', 'link', 'show', name).stdout:
+            assert time.monotonic() < end, f'{name} is not up within {PATIENCE} s'
+            time.sleep(0.05)
     yield names
     for name in made:
         ip('netns', 'delete', name)

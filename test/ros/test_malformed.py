@@ -19,53 +19,67 @@ pytestmark = pytest.mark.ros
 STATE = JointState(name=[f'a_joint_{i}' for i in range(7)], position=[0.0] * 7)
 
 
-def publish_malformed(peer, node, kind, topic, message=None, qos=10):
-    """Publish what is no message of a topic until ``node`` has counted one more of these."""
-    raw = serialize_message(message or kind())
-    truncated = raw[: min(100, len(raw) - 5)]
-    absurd = raw[:4] + b'\xff' * (len(raw) - 4)  # as lengths
-    before = int(peer.figures(node)['malformed messages'])
-    publisher = peer.talk(kind, topic, qos)
+def publish_malformed(peer, process, name, *topics):
+    """
+    Publish malformed messages on topics until node ``name`` has warned of each, and counted.
 
-    def is_counted(figures):
-        for malformed in (truncated, absurd, raw[:3]):
-            publisher.publish(malformed)
-        return int(figures['malformed messages']) > before
+    ``topics``: (type, name), maybe followed by a message to spoil and a QoS.
+    """
+    before = int(peer.figures(name)['malformed messages'])
+    publishers = {}
+    for kind, topic, *rest in topics:
+        message, qos = rest or (kind(), 10)
+        raw = serialize_message(message)
+        truncated = raw[: min(100, len(raw) - 5)]
+        absurd = raw[:4] + b'\xff' * (len(raw) - 4)  # as lengths
+        publishers[topic] = peer.talk(kind, topic, qos), (truncated, absurd, raw[:3])
 
-    peer.figures(node, is_counted)
-    return publisher
+    def are_warned_of():
+        for publisher, messages in publishers.values():
+            for malformed in messages:
+                publisher.publish(malformed)
+        text = '\n'.join(process.lines)
+        return all(f'malformed message on /{topic}:' in text for topic in publishers)
+
+    peer.wait_until(are_warned_of, f'warnings of {list(publishers)}')
+    peer.figures(name, lambda told: int(told['malformed messages']) >= before + len(publishers))
+    return [publisher for publisher, _ in publishers.values()]
 
 
 def test_policy_node_goes_on_and_still_moves_its_arm(deploy):
     deployed = deploy()
     deployed.wait_until_active()
-    for kind, topic in (
+    publish_malformed(
+        deployed.peer,
+        deployed.node,
+        'policy_node',
         (PoseStamped, 'goal_pose'),
         (PointStamped, 'clicked_point'),
         (InteractiveMarkerFeedback, 'goal_marker/feedback'),
-    ):
-        publish_malformed(deployed.peer, 'policy_node', kind, topic)
+    )
     deployed.move()
-    publish_malformed(deployed.peer, 'policy_node', JointState, 'joint_states', STATE)
-    deployed.node.wait_for('malformed message on')
+    publish_malformed(
+        deployed.peer, deployed.node, 'policy_node', (JointState, 'joint_states', STATE, 10)
+    )
     deployed.peer.figures('policy_node', lambda told: told['level'] == DiagnosticStatus.OK)
     deployed.wait_until_reached()
 
 
 @pytest.mark.parametrize('stepping', ['realtime', 'lockstep'])
 def test_sim_node_goes_on_and_still_takes_joint_commands(world, stepping):
-    world.sim_node('fetch_reach', stepping, interface='joint')
+    node = world.sim_node('fetch_reach', stepping, interface='joint')
     peer = world.peer()
-    publish_malformed(peer, 'sim_node', JointTrajectory, Topics().joint_trajectory)
+    topics = [(JointTrajectory, Topics().joint_trajectory)]
     if stepping == 'realtime':
-        publish_malformed(peer, 'sim_node', Float64MultiArray, Topics().joint_position)
+        topics.append((Float64MultiArray, Topics().joint_position))
+    publish_malformed(peer, node, 'sim_node', *topics)
     peer.listen(JointState, 'joint_states').wait_for()
 
 
 def test_sim_node_goes_on_and_still_follows_twists(world):
-    world.sim_node('point2d_large', 'realtime')
+    node = world.sim_node('point2d_large', 'realtime')
     peer = world.peer()
-    twists = publish_malformed(peer, 'sim_node', TwistStamped, 'twist_command')
+    (twists,) = publish_malformed(peer, node, 'sim_node', (TwistStamped, 'twist_command'))
     states = peer.listen(JointState, 'joint_states')
     start = states.wait_for().position[0]
     twist = TwistStamped()
@@ -79,21 +93,23 @@ def test_sim_node_goes_on_and_still_follows_twists(world):
 
 
 def test_view_node_goes_on(world):
-    world.node('view_node', port=0).wait_for('open http')
-    peer = world.peer()
-    for kind, topic, qos in (
-        (JointState, 'joint_states', 10),
-        (MarkerArray, 'policy_node/markers', 10),
-        (Float64, 'policy_node/distance', 10),
-        (String, 'robot_description', LATCHED),
-    ):
-        publish_malformed(peer, 'view_node', kind, topic, qos=qos)
+    node = world.node('view_node', port=0)
+    node.wait_for('open http')
+    publish_malformed(
+        world.peer(),
+        node,
+        'view_node',
+        (JointState, 'joint_states'),
+        (MarkerArray, 'policy_node/markers'),
+        (Float64, 'policy_node/distance'),
+        (String, 'robot_description', String(), LATCHED),
+    )
 
 
 def test_train_node_goes_on(world, tmp_path):
     world.sim_node()
-    world.train_node(tmp_path / 'run', changes={'schedule.steps': 100_000})
-    publish_malformed(world.peer(), 'train_node', JointState, 'joint_states', STATE)
+    node = world.train_node(tmp_path / 'run', changes={'schedule.steps': 100_000})
+    publish_malformed(world.peer(), node, 'train_node', (JointState, 'joint_states', STATE, 10))
 
 
 def test_a_clock_before_1970_ends_nobody(world):
@@ -116,7 +132,7 @@ def test_a_clock_before_1970_ends_nobody(world):
     peer.wait_until(is_warned, 'a warning')
     seconds, before = itertools.count(5), len(diagnostics.messages)
 
-    def is_new():  # its diagnostics are published in ROS time
+    def is_new():
         show(next(seconds))
         return len(diagnostics.messages) > before + 1
 
