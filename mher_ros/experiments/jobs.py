@@ -156,9 +156,11 @@ def _digest_now() -> str:
     root = Path(mher_ros.__file__).parent
     sources = [root / 'interface.py', root / 'options.py']
     for folder in ('control', 'experiments/recorders', 'learning', 'tasks'):
-        sources += sorted((root / folder).glob('*.py'))
-    text = b''.join(path.read_bytes() for path in sources) + library_versions().encode()
-    return hashlib.sha256(text).hexdigest()[:16]
+        sources += sorted((root / folder).rglob('*.py'))
+    digest = hashlib.sha256(library_versions().encode())
+    for path in sources:
+        digest.update(f'{path.relative_to(root).as_posix()}\0'.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def library_versions() -> str:

@@ -112,7 +112,9 @@ def test_a_run_asked_for_by_other_code_is_refused_before_it_begins():
     assert 'than where it was asked for (1234)' in failure.reason
 
 
-@pytest.mark.parametrize('changed', ['learning/batch.py', 'tasks/task.py', 'interface.py'])
+@pytest.mark.parametrize(
+    'changed', ['learning/batch.py', 'learning/a/new/folder.py', 'tasks/task.py', 'interface.py']
+)
 def test_the_digest_of_the_code_changes_with_what_runs_depend_on(tmp_path, changed):
     package = tmp_path / 'mher_ros'
     shutil.copytree(Path(mher_ros.__file__).parent, package)
@@ -125,6 +127,7 @@ def test_the_digest_of_the_code_changes_with_what_runs_depend_on(tmp_path, chang
     with (package / 'cli' / 'train.py').open('a') as file:
         file.write('# nothing that a run depends on\n')
     assert digest() == before
+    (package / changed).parent.mkdir(parents=True, exist_ok=True)
     with (package / changed).open('a') as file:
         file.write('# another version\n')
     assert digest() != before
