@@ -141,7 +141,12 @@ class JointMotion:
 
     def tool_velocity(self, joint_velocities: Vector) -> Vector:
         """Return how these velocities (k,) move the tool (3,) [m/s] where the arm is."""
-        return self._task.jacobian[:3, self._dofs] @ joint_velocities
+        return self.jacobian @ joint_velocities
+
+    @property
+    def jacobian(self) -> Vector:
+        """How the commanded joints move the tool (3, k) [m/s per rad/s or m/s] where the arm is."""
+        return self._task.jacobian[:3, self._dofs]
 
 
 class _ToolMotion(mink.Task):

@@ -40,8 +40,25 @@ MISSING = 0.1
 """Share of the tool's speed by which what is asked for may be ahead of what joints can give."""
 ALONG = 0.3
 """Least cosine between the tool velocity that is asked for and the one that joints can give."""
-SHARES = (1.0, 0.7, 0.45, 0.25, 0.1)
-"""Shares of the way from braking to what is asked for; the first that is safe is commanded."""
+ATTEMPTS = 10
+"""To come as near to what is asked for as is safe."""
+LESS = 0.6
+"""What the next attempt takes of what the last one had beyond braking."""
+TURNS = 4
+"""Attempts that keep their speed but turn back inside, where the last one would leave the box."""
+TURN = 1.2
+"""By how much, in terms of the velocity by which it would leave."""
+BEND = 4.0
+"""Curvature of a braking motion that is reckoned with beside a face of the box [1/m]."""
+AWAY = 0.1
+"""Share of its speed by which the tool moves away from a face that it is too close to."""
+INSET = 0.005
+"""Distance from the box that a braking motion keeps, as a share of its length."""
+ON_A_FACE = 1e-9
+"""Distance from the box that is rounding [m]."""
+SINGULAR = 1e-4 * np.eye(3)
+"""Keeps such a turn small near a singularity [m^2]."""
+ROUNDING = 1.0 - 1e-9
 STILL = 1e-9
 """Velocity of a joint or tool that is rest [rad/s or m/s]."""
 
@@ -157,7 +174,8 @@ class JointSetpoint(Setpoint):
         limits = limiter.limits
         self._motion = JointMotion(arm)
         self._count = len(arm.joint_names)
-        self._change = PLANNED * arm.acceleration_limits * period
+        self._most_change = ROUNDING * arm.acceleration_limits * period
+        self._change = PLANNED * self._most_change
         self._braking = BRAKING * arm.acceleration_limits
         share = TIED if tied else 1.0
         self._speed, self._acceleration = share * limits.speed, share * limits.acceleration
@@ -177,7 +195,7 @@ class JointSetpoint(Setpoint):
         """Take the joints to be at rest."""
         self.joint_velocities, self.tool_velocity = np.zeros(self._count), np.zeros(3)
         self._asked = self.tool_velocity
-        self._slowing = np.zeros(self._count)
+        self._slowing, self._outward = np.zeros(self._count), np.zeros(3)
         self._has_looked = False
 
     def go_on(self, seconds: float) -> None:
@@ -207,18 +225,57 @@ class JointSetpoint(Setpoint):
         self._has_looked = False
         self._limiter.velocity = self._last_asked()
         slower = min(1.0, SPEED * self._speed / max(STILL, _length(wanted)))
-        asked = self._limiter.next(self.tool_position, slower * wanted, self._planned)
+        wanted = self._off_faces(slower * wanted)
+        asked = self._limiter.next(self.tool_position, wanted, self._planned)
         self._asked = asked
+        braked, velocities = self._braked(), self._found(asked)
+        turns = 0
+        for _ in range(ATTEMPTS):
+            if self._try(velocities):
+                return
+            if self._outward.any() and turns < TURNS:
+                turns += 1
+                velocities = self._turned(velocities, -TURN * self._outward)
+            else:
+                velocities = braked + LESS * (velocities - braked)
+        self._move(braked)
+
+    def _off_faces(self, wanted: Vector) -> Vector:
+        """
+        Return a tool velocity (3,) that keeps off the faces of the box that it goes along.
+
+        A braking motion of the joints is no straight line: by how much it may bend towards a face,
+        the tool keeps away from it. At rest that is nothing.
+        """
+        speed = _length(self.tool_velocity)
+        stopping = speed * speed / (2.0 * BRAKING * self._acceleration)
+        room = 0.5 * BEND * stopping * stopping
+        if room < ON_A_FACE:
+            return wanted
+        limiter, tool, away = self._limiter, self.tool_position, AWAY * speed
+        # 1 on a face or outside, 0 where there is room enough.
+        low = 1.0 - np.clip((tool - limiter.box_low) / room, 0.0, 1.0)
+        high = 1.0 - np.clip((limiter.box_high - tool) / room, 0.0, 1.0)
+        least = np.where(low > 0.0, away * low, -np.inf)
+        most = np.where(high > 0.0, -away * high, np.inf)
+        return wanted if (least > most).any() else np.clip(wanted, least, most)
+
+    def _found(self, asked: Vector) -> Vector:
+        """Return joint velocities (k,) that move the tool nearly as asked (3,) [m/s]."""
         found = self._motion.move(asked, self.joint_velocities, self._change)
         given = self._motion.tool_velocity(found)
-        braked = self._braked()
         if given @ asked < ALONG * math.sqrt((given @ given) * (asked @ asked)):
             # Limits leave no way there: joints that moved all the same would only wander off.
-            found = braked
-        for share in SHARES:
-            if self._try(braked + share * (found - braked)):
-                return
-        self._move(braked)
+            return self._braked()
+        return found
+
+    def _turned(self, velocities: Vector, by: Vector) -> Vector:
+        """Return joint velocities (k,) that move the tool otherwise ``by`` (3,) [m/s]."""
+        rows = self._motion.jacobian
+        change = rows.T @ np.linalg.solve(rows @ rows.T + SINGULAR, by)
+        most, last, limit = self._most_change, self.joint_velocities, self._arm.velocity_limits
+        turned = np.clip(velocities + change, last - most, last + most)
+        return np.clip(turned, -limit, limit)
 
     def _last_asked(self) -> Vector:
         """Return the tool velocity (3,) that was asked for last, near to the one commanded."""
@@ -248,8 +305,13 @@ class JointSetpoint(Setpoint):
         return self.joint_velocities - self._slowing
 
     def _try(self, velocities: Vector) -> bool:
-        """Command these velocities (k,) if they, and braking from there, keep every limit."""
+        """
+        Command these velocities (k,) if they, and braking from there, keep every limit.
+
+        If the box alone is in the way, ``_outward`` is by how much they leave it (3,) [m/s].
+        """
         period, most = self._period, self._acceleration
+        self._outward = np.zeros(3)
         here, tool = self.joint_positions, self.tool_position
         there = here + velocities * period
         reached = self._tool_at(there)
@@ -271,15 +333,39 @@ class JointSetpoint(Setpoint):
             and (end >= np.minimum(arm.lower, here)).all()
         ):
             return False
-        middle = there + velocities * (0.375 * time)
-        limiter = self._limiter
-        low, high = np.minimum(limiter.box_low, tool), np.maximum(limiter.box_high, tool)
-        for place in (reached, self._tool_at(middle), self._tool_at(end)):
-            if not ((place >= low).all() and (place <= high).all()):
-                return False
+        middle = self._tool_at(there + velocities * (0.25 * time))
+        out = self._leaves_box(tool, reached, middle, self._tool_at(end))
+        if out.any():
+            self._outward = out * (2.0 / time)
+            return False
         self._slowing = velocities * (period / time)
         self._set(velocities, there, reached)
         return True
+
+    def _leaves_box(self, tool: Vector, start: Vector, middle: Vector, end: Vector) -> Vector:
+        """
+        Return how far out of its box the tool would come (3,) [m], with signs.
+
+        It goes from where it is to ``start``, and brakes by way of ``middle`` to ``end``: nearly on
+        a parabola. Who is outside may not go farther out.
+        """
+        limiter = self._limiter
+        low = np.minimum(limiter.box_low, tool) - ON_A_FACE
+        high = np.maximum(limiter.box_high, tool) + ON_A_FACE
+        out = np.minimum(start - low, 0.0) + np.maximum(start - high, 0.0)
+        inset = INSET * _length(end - start)
+        bend = 2.0 * (start + end - 2.0 * middle)
+        slope = end - start - bend
+        farthest = end
+        with np.errstate(divide='ignore', invalid='ignore'):
+            turns_at = -0.5 * slope / bend
+        turns = (turns_at > 0.0) & (turns_at < 1.0)
+        if turns.any():
+            farthest = np.where(turns, start + 0.5 * slope * turns_at, end)
+        for place in (farthest, end):
+            beyond = np.minimum(place - low - inset, 0.0) + np.maximum(place - high + inset, 0.0)
+            out = np.where(np.abs(beyond) > np.abs(out), beyond, out)
+        return out
 
     def _move(self, velocities: Vector) -> None:
         """Command velocities (k,) of the braking motion, which was certified before."""

@@ -1,10 +1,19 @@
 """A tool that leaves its box, whatever it was told, is stopped; one outside may come back."""
 
+import itertools
+
 from led_arm import joint_velocities, LedArm
+from mher_ros.control.motion_limiter import MotionLimits
+from mher_ros.control.reachability import Reachability
 from mher_ros.control.safety import BOX_SLACK, Status
+from mher_ros.control.workspace import GoalError
 import numpy as np
 import pytest
 
+ARRIVED = 5e-3
+"""How near an arm comes to every goal that it is said to be able to reach [m]."""
+CARRIED = 5e-3
+"""How far an arm that is commanded by velocities may be carried out of its box [m]."""
 OUTPUTS = ('twist', 'pose', 'joint_position', 'joint_velocity')
 
 
@@ -92,3 +101,60 @@ def push_up(arm, way):
     for _ in range(10):
         step = joint_velocities(arm.model, arm.positions, np.array((0.0, 0.0, way / 10)))
         arm.positions[: len(step)] += step
+
+
+TASKS = {
+    'fetch': 'fetch_reach',
+    'sawyer': 'sawyer_reach',
+    'ur5e': 'fetch_reach',
+    'panda': 'fetch_reach',
+}
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'joint_velocity', 'pose', 'twist'])
+@pytest.mark.parametrize('name', TASKS)
+def test_goals_on_the_faces_of_the_box_are_reached_from_each_other(name, output):
+    space = LedArm(output, name, TASKS[name]).workspace
+    low, high = np.maximum(space.low, space.box_low), np.minimum(space.high, space.box_high)
+    # The box ends where the goals do; Fetch's shoulder is at its limit there, and needs more.
+    box = (space.box_low, space.box_high) if name == 'fetch' else (low, high)
+    arm = LedArm(output, name, TASKS[name], box=box)
+    is_tied = output in ('twist', 'joint_velocity')
+    reachability = Reachability(arm.model)
+    arm.tell_state()
+    taken = 0
+    for corner in itertools.product((0, 1), repeat=3):
+        goal = np.where(corner, high, low)
+        try:
+            reachability.check_goal(goal, arm.positions, arm.reach.held_orientation)
+        except GoalError:
+            continue
+        arm.reach.take_goal(arm.now, goal)
+        taken += 1
+        allowed = max(CARRIED if is_tied else 1e-6, beyond(arm.tool, *box))
+        while np.linalg.norm(arm.tool - goal) > ARRIVED:
+            command = arm.tick()
+            assert arm.guard.status is Status.RUNNING, f'{corner}: {arm.guard.reason}'
+            assert beyond(arm.tool if is_tied else command.tool_position, *box) <= allowed
+    assert taken > 5
+
+
+def beyond(place, low, high):
+    return float(max((low - place).max(), (place - high).max()))
+
+
+@pytest.mark.parametrize('output', ['joint_position', 'pose'])
+def test_a_set_point_stays_in_the_box_at_the_highest_limits(output):
+    limits = MotionLimits(speed=2.0, acceleration=20.0)
+    random = np.random.default_rng(1)
+    arm = LedArm(output, 'ur5e', 'fetch_reach', limits=limits)
+    space = arm.workspace
+    arm.start(space.low)
+    for _ in range(40):
+        action = np.zeros(len(arm.interface.action), np.float32)
+        action[:3] = random.uniform(-1.0, 1.0, 3)
+        arm.policy = lambda observation, goal, action=action: action
+        arm.reach.take_goal(arm.now, random.uniform(space.low, space.high))
+        for command in filter(None, arm.run(random.integers(5, 40))):
+            place = command.tool_position
+            assert (place >= space.box_low - 1e-6).all() and (place <= space.box_high + 1e-6).all()
