@@ -13,7 +13,7 @@ import pytest
 choose_backend()
 
 # The same examples each time, so that it fails only by a change; `make nightly` draws new ones.
-settings.register_profile('test', max_examples=500, deadline=None, derandomize=True)
+settings.register_profile('test', max_examples=300, deadline=None, derandomize=True)
 settings.register_profile('nightly', max_examples=10_000, deadline=None)
 settings.load_profile('test')
 

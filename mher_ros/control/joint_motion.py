@@ -145,7 +145,7 @@ class JointMotion:
 
     @property
     def jacobian(self) -> Vector:
-        """How the commanded joints move the tool (3, k) [m/s per rad/s or m/s] where the arm is."""
+        """How the commanded joints move the tool where the arm is (3, k)."""
         return self._task.jacobian[:3, self._dofs]
 
 

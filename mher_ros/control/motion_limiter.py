@@ -58,9 +58,8 @@ class MotionLimiter:
         self._speed = limits.speed * ROUNDING
         self._acceleration = limits.acceleration * ROUNDING
         self._tick = limits.longest_tick
-        self._braking = self._acceleration / math.sqrt(3.0)
-        self._clear = self._speed * self._tick + self._speed**2 / (2.0 * self._braking)
         self._last = [0.0, 0.0, 0.0]
+        self.count_on(1.0)
 
     @property
     def velocity(self) -> NDArray[np.float64]:
@@ -70,6 +69,11 @@ class MotionLimiter:
     @velocity.setter
     def velocity(self, velocity: NDArray[np.float64]) -> None:
         self._last = velocity.tolist()
+
+    def count_on(self, share: float) -> None:
+        """Keep room to brake with this share of the acceleration, from 0 to 1."""
+        self._braking = share * self._acceleration / math.sqrt(3.0)
+        self._clear = self._speed * self._tick + self._speed**2 / (2.0 * self._braking)
 
     def next(
         self, position: NDArray[np.floating], wanted: NDArray[np.floating], dt: float

@@ -67,6 +67,8 @@ PAUSE = 2.5
 """Command periods without a command after which an arm is at rest; no less than longest_tick."""
 STEP_EARLY = 0.5
 """Part of a command period by which a policy's step may come early."""
+LATER, SOONER = 0.5, 0.05
+"""Weights of the newest in the time between commands, if it is longer and if it is shorter."""
 RECENT = 1.0
 """Age of the last command up to which a motion starts from there [s]; then where the arm is."""
 
@@ -144,7 +146,7 @@ class Reach:
         self._rests = True  # as commanded last
         self._due = self._sent_at = self._left_at = self._state_at = -math.inf
         self._is_new = False
-        self._state_gap = math.inf
+        self._state_gap, self._gap = math.inf, self._period
         self._step_due = 0.0
         self._goal: Vector | None = None
         self._started: Vector | None = None
@@ -264,6 +266,11 @@ class Reach:
         if not (runs or self._moving) or now < self.due or now < self._left_at + self._least_gap:
             return None
         self._before = self._state()
+        if self._moving and not self._setpoint.tied and now - self._sent_at > RECENT:
+            # By now the arm may be anywhere: it is not sent back to where it was.
+            self._moving, self._rests = False, True
+            if not runs:
+                return None
         if not self._moving:
             self._begin(now)
         else:
@@ -292,6 +299,18 @@ class Reach:
         """
         self._sent_at, self._left_at = before, after
         self._due = max(self._due, after + self._least_gap)
+
+    def give_up(self) -> Command | None:
+        """
+        Return a command of no velocity for an arm that would go on with the last one, if it moves.
+
+        It keeps no limit, so it is for the end of a node that cannot brake any longer.
+        """
+        if not (self._moving and self._setpoint.tied):
+            return None
+        self._setpoint.rest()
+        self._moving, self._rests = False, True
+        return self._command(is_stop=True)
 
     def withhold(self) -> None:
         """Take back the last command, which was held up for too long to be sent."""
@@ -340,14 +359,15 @@ class Reach:
     def _pass(self, seconds: float) -> None:
         """Take note of what the arm did since the last command."""
         setpoint = self._setpoint
-        if not setpoint.tied:
-            if seconds > self._pause:
-                setpoint.rest()
-            return
-        lasted = min(seconds, self._pause)
-        self._following.command(setpoint.tool_velocity * lasted)
-        if lasted > (1.0 + GRACE) * self._period:
-            setpoint.go_on(lasted - self._period)
+        if setpoint.tied:
+            lasted = min(seconds, self._pause)
+            self._following.command(setpoint.tool_velocity * lasted)
+            if lasted > (1.0 + GRACE) * self._period:
+                setpoint.go_on(lasted - self._period)
+            self._gap += (LATER if lasted > self._gap else SOONER) * (lasted - self._gap)
+            setpoint.expect(max(self._gap, self._period))
+        if seconds > self._pause:
+            setpoint.rest()  # or its driver has not stopped it, and is late itself
 
     def _watch_arm(self, now: float, tool: Vector) -> None:
         """Look whether the arm does what it is commanded."""

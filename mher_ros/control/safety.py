@@ -142,6 +142,8 @@ class Guard:
         self._stops = self._latch.now.stops
         self._interruption: tuple[Status, str] | None = None
         self.status, self.reason = Status.NO_STATE, Status.NO_STATE.value
+        self.last_drop = ''
+        """Why the last goal was dropped that was, as the name of a status in lower case."""
         self.restart()
 
     @property
@@ -176,8 +178,9 @@ class Guard:
             self._interrupt(Status.STALE_STATE, silence)
         if self._goal_at is not None:
             if self._trouble is not None and now - self._fine_at > options.resume_within:
+                status, reason = self._trouble
                 self.drop_goal(
-                    f'it was dropped after {options.resume_within:g} s of: {self._trouble[1]}'
+                    f'it was dropped after {options.resume_within:g} s of: {reason}', status
                 )
             elif 0.0 < options.goal_timeout < now - self._goal_at:
                 self._drop(Status.STALE_GOAL, f'it came {options.goal_timeout:g} s ago')
@@ -242,9 +245,9 @@ class Guard:
             self._nearest = math.inf
         self._settle()
 
-    def drop_goal(self, reason: str) -> None:
+    def drop_goal(self, reason: str, cause: Status = Status.NO_GOAL) -> None:
         """Forget the goal: nothing leaves until the next."""
-        self._drop(Status.NO_GOAL, reason)
+        self._drop(Status.NO_GOAL, reason, cause)
 
     def stop(self, reason: str) -> None:
         """Let nothing leave, whatever comes, until ``clear``."""
@@ -260,7 +263,7 @@ class Guard:
         """Drop the goal and take none until ``resume``, for a reason that no state tells of."""
         if self._interruption != (status, reason):
             self._interruption = status, reason
-            self.drop_goal(reason)
+            self.drop_goal(reason, status)
 
     def resume(self) -> None:
         """End an interruption; the arm stays where it is until there is a new goal."""
@@ -378,16 +381,22 @@ class Guard:
         if self._trouble[0] is Status.NO_STATE or good_for >= self._options.recovery_time:
             self._trouble = None
 
-    def _drop(self, status: Status, reason: str) -> None:
-        self._goal_at = self._far_since = None
+    def _drop(self, status: Status, reason: str, cause: Status | None = None) -> None:
+        self._forget_goal(cause or status)
         self._idle = status, reason
         self._settle()
+
+    def _forget_goal(self, cause: Status) -> None:
+        if self._goal_at is not None:
+            self.last_drop = cause.name.lower()
+        self._goal_at = self._far_since = None
 
     def _settle(self) -> Status:
         """Set the gravest of what is the case, and note the change."""
         stopped, stops = self._latch.now
         if stops != self._stops:  # also if it was cleared in the meantime
-            self._stops, self._goal_at, self._far_since = stops, None, None
+            self._stops = stops
+            self._forget_goal(Status.STOPPED)
             self._idle = Status.NO_GOAL, 'it was dropped by a stop'
         if stopped is not None:
             status, reason = Status.STOPPED, stopped

@@ -99,6 +99,10 @@ class Setpoint(abc.ABC):
     def go_on(self, seconds: float) -> None:
         """Go on with the last velocity, as an arm does that is commanded by velocities."""
 
+    def expect(self, gap: float) -> None:
+        """Keep room to brake before the box by commands that are ``gap`` [s] apart."""
+        self._limiter.count_on(self._period / gap)
+
     @abc.abstractmethod
     def look(self, positions: Vector) -> None:
         """Prepare the next command, by where the joints are measured (n,)."""
@@ -346,8 +350,8 @@ class JointSetpoint(Setpoint):
         """
         Return how far out of its box the tool would come (3,) [m], with signs.
 
-        It goes from where it is to ``start``, and brakes by way of ``middle`` to ``end``: nearly on
-        a parabola. Who is outside may not go farther out.
+        It moves to ``start``, and brakes by way of ``middle`` to ``end``, nearly on a parabola.
+        From outside it may not go farther out.
         """
         limiter = self._limiter
         low = np.minimum(limiter.box_low, tool) - ON_A_FACE

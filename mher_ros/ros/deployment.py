@@ -50,10 +50,8 @@ PATIENCE = 0.02
 """Longest time without a look at whether the arm must be stopped [s]."""
 HELD_UP = 0.05
 """Time after which a command that was made is not sent any more [s]."""
-STOP_FACTOR = 2.0
-"""Longest time that a stop may take, as a multiple of the shortest."""
-WALL_FACTOR = 5.0
-"""The same in wall time, as a multiple of the arm's time: a simulation may be slow."""
+LONGEST_STOP = 4.5
+"""Longest time for a stop before the node ends [s]; `ros2 launch` waits 5 s, then insists."""
 SHORTEST_WAIT = 0.0005
 """Time between two looks at a clock that goes on in steps [s]."""
 MARKER = 1.1
@@ -184,11 +182,14 @@ class Deployment:
                 self._deactivations += 1
                 self.reach.guard.drop_goal(reason)
                 self._tell_changes()
-        limits = self.reach.limits
-        most = 1.0 + STOP_FACTOR * limits.speed / limits.acceleration
-        end, wall_end = self._clock.now() + most, time.monotonic() + WALL_FACTOR * most
-        while self.reach.is_moving and self._clock.now() < end and time.monotonic() < wall_end:
+        end = time.monotonic() + LONGEST_STOP
+        while self.reach.is_moving and time.monotonic() < end:
             self.step()
+        with self._lock:
+            last = self.reach.give_up()
+            if last is not None and self._commands is not None:
+                self._logger.error(f'the arm was not at rest after {LONGEST_STOP:g} s of braking')
+                self._commands.send(last)
 
     def heed_stop(self) -> None:
         """Say that there is a stop, or no longer; while active ``step`` does it."""
@@ -240,6 +241,8 @@ class Deployment:
                 'goal': '' if reach.goal is None else str(reach.goal.round(4).tolist()),
                 'distance [m]': f'{reach.distance:.4f}',
                 'reached': str(reach.reached).lower(),
+                'status': reach.guard.status.name.lower(),
+                'last drop': reach.guard.last_drop,
                 'stopped': str(reach.guard.stop_reason is not None).lower(),
                 'output': self.output,
                 'speed cap [m/s]': f'{reach.limits.speed:g}',

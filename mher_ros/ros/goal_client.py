@@ -59,10 +59,9 @@ class GoalClient:
             self.spin(GLANCE)
 
     def go_to(self, position: ArrayLike) -> None:
-        """Send a goal (3,) [m]."""
+        """Send a goal (3,) [m]; with a stamp of 0 it is where its frame is now."""
         message = PointStamped()
         message.header.frame_id = self._frame
-        message.header.stamp = self.node.get_clock().now().to_msg()
         message.point.x, message.point.y, message.point.z = np.asarray(position, float).tolist()
         self.goal, self.distance, self.is_reached = None, math.nan, False
         self._goals.publish(message)

@@ -19,7 +19,13 @@ __all__ = ['GraphWatch', 'StateSources']
 PERIOD = 0.25
 """Time between two looks at the graph [s]."""
 KEPT = 2.0
-"""Time for which a sign of a second source counts [s]."""
+"""Time for which a sign of a second source counts, at least [s]."""
+APART, AGAIN = 30.0, 1.5
+"""
+Longest time between two signs that belong together [s].
+
+The next is waited for as long, by the second factor.
+"""
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 """How ROS calls the node of a publisher that it has met before the node."""
 LATE = 16
@@ -106,7 +112,10 @@ class StateSources:
 
     def are_several(self, now: float) -> bool:
         """Return whether there is more than one source, or was until a moment ago."""
-        return len(self._signs) == SIGNS and now - self._signs[0] <= KEPT
+        if len(self._signs) < SIGNS:
+            return False
+        apart = self._signs[-1] - self._signs[0]
+        return apart <= APART and now - self._signs[-1] <= max(KEPT, AGAIN * apart)
 
     def _goes_back(self, number: int, about: Mapping[str, Any]) -> bool:
         sent = about['source_timestamp']

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 
 from mher_ros.control.arm_model import ArmModel, read_description, TOOL
 from mher_ros.control.model_file import find_file
+from mher_ros.control.model_xml import read_model
 from mher_ros.control.reachability import Attempt, corners_of, one_turn, Reachability
 from mher_ros.control.robot import OUTPUTS, ROBOT_DESCRIPTION, RobotConfig, RobotError, Span
 from mher_ros.control.workspace import Workspace
+from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
 from mher_ros.simulation.joint_plant import JointPlant
+from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.urdf import urdf_of
 import mujoco
 import numpy as np
@@ -76,11 +79,13 @@ class RobotCheck:
     problems: tuple[str, ...]
     """What should be changed, in a sentence each."""
     proposal: Proposal | None
+    not_simulated: str
+    """Why sim_node cannot stand in for the arm; empty if it can."""
 
     @property
     def simulated_outputs(self) -> tuple[str, ...]:
         """Outputs that sim_node can stand in for."""
-        return tuple(name for name in OUTPUTS if name != 'none' and self.robot.simulation_model)
+        return tuple(name for name in OUTPUTS if name != 'none' and not self.not_simulated)
 
     def lines(self) -> list[str]:
         """Return the report."""
@@ -97,7 +102,7 @@ class RobotCheck:
             f'tool          {robot.tool_frame}, at home {_text(position)} m in {arm.base_frame}',
             f'limits        {", ".join(f"{key} {value}" for key, value in told.items())}',
             f'output        {robot.output}; simulated: '
-            f'{", ".join(self.simulated_outputs) or "none, for want of a simulation_model"}',
+            f'{", ".join(self.simulated_outputs) or f"none: {self.not_simulated}"}',
             '',
         ]
         for joint, limits in self.limits.items():
@@ -154,6 +159,7 @@ def check_robot(
         check.places,
         tuple(problems),
         proposal,
+        _not_simulated(robot),
     )
 
 
@@ -351,7 +357,7 @@ class _Checker:
 def _model_text(robot: RobotConfig, urdf: Path | None) -> str | None:
     """Return URDF or MJCF; None where the robot file names a file itself."""
     if urdf is not None:
-        return urdf.read_text(encoding='utf-8')
+        return read_model(urdf)
     if robot.simulation_task:
         plant = JointPlant(robot.simulation_task)
         return urdf_of(plant.model, robot.name, plant.joint_names, plant.frame)
@@ -362,7 +368,20 @@ def _model_text(robot: RobotConfig, urdf: Path | None) -> str | None:
             f'robot {robot.name} takes its model from {ROBOT_DESCRIPTION}: name a file with it '
             '(--urdf FILE, or simulation_model in the robot file)'
         )
-    return find_file(robot.simulation_model, robot.folder).read_text(encoding='utf-8')
+    return read_model(find_file(robot.simulation_model, robot.folder))
+
+
+def _not_simulated(robot: RobotConfig) -> str:
+    """Return why the arm cannot be simulated; empty if it can."""
+    if robot.simulation_task:
+        return ''
+    if not robot.simulation_model:
+        return 'there is no simulation_model'
+    try:
+        KinematicPlant(robot)
+    except MherError as error:
+        return str(error)
+    return ''
 
 
 def _limits(

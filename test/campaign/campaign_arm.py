@@ -29,7 +29,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
-from sequences import draw, HALF
+from sequences import BOX, draw, HALF
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -101,6 +101,7 @@ class CampaignArm:
             np.array([robot.joint_acceleration.get(name, default) for name in robot.arm.joints]),
             robot.arm.lower,
             robot.arm.upper,
+            (robot.origin - BOX, robot.origin + BOX),
         )
         self._judge = Judge(robot.arm, options.output, self.limits)
         self._arm = LiveArm(robot.arm, options.output, robot.home, time.time())

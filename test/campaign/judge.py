@@ -6,10 +6,10 @@ may carry a command out in its next cycle. So between consecutive commands
 
 - the tool moves at most speed * T, and its velocity changes by at most acceleration * T,
 - so do the joints, by their own limits, and no joint leaves its range,
+- the tool is not sent out of its box, nor farther out where it is outside (positions only),
 - at least 0.85 T pass by the clock, and ten commands take at least 9 T / 1.05.
 
-A pause of more than 0.1 s ends a motion: the arm is at rest then (or runs on, if it is commanded
-by velocities: that depends on its controller, and either counts). After more than 1 s without a
+A pause of more than 0.1 s ends a motion: the arm is at rest then. After more than 1 s without a
 command a motion may begin where the arm is; before that, where the last command left off. A motion
 ends slowly, too: the last command before a silence leaves no velocity that could not end within T.
 
@@ -28,6 +28,8 @@ RELATIVE = 1e-3
 """By which a limit may be missed, relative to it."""
 ABSOLUTE = 1e-6
 """By which a displacement in one period may be missed [m or rad]."""
+BOX = 1e-5
+"""By which the box may be missed [m]."""
 CLOSEST, FASTEST, WINDOW = 0.85, 1.05, 10
 PAUSE = (0.08, 0.2)
 """
@@ -57,7 +59,7 @@ SLOW = 0.02
 """Slower than this there is no direction to go back in [m/s]."""
 SEEN = (0.0, 0.05, 0.1, 0.15)
 """Ages of a state that a joint velocity may have been worked out for [s]."""
-LINEARISED = {'tool speed': 0.02, 'tool acceleration': 0.2}
+LINEARISED = {'tool speed': 0.02, 'tool acceleration': 0.05}
 """
 Relative tolerances for joint velocities.
 
@@ -82,6 +84,8 @@ class Limits:
     joint_acceleration: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    box: tuple = (-np.inf, np.inf)
+    """Corners of the box that the tool is kept in (3,), (3,) [m]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,12 +197,12 @@ class Judge:
         last = None
         for command, tool in zip(commands, self._tools(commands), strict=True):
             gap = np.inf if last is None else command.time - last.time
-            # Who repeats a command, however old, asks for nothing.
-            repeats = last is not None and np.abs(command.values - last.values).max() <= ABSOLUTE
-            bases = [last.values] if gap < RECENT[1] or repeats else []
+            bases = [last.values] if gap < RECENT[1] else []
             if gap > RECENT[0]:
                 bases += self._begun(record, command.time, gap)
-            tools = [(tool - start) / period for start in self._placed(bases)]
+            starts = self._placed(bases)
+            tools = [(tool - start) / period for start in starts]
+            out = self._beyond(tool) - max(0.0, *map(self._beyond, starts))
             joints = [(command.values - base) / period for base in bases]
             begins = not moves
             paused = not begins and gap > PAUSE[1]
@@ -207,7 +211,7 @@ class Judge:
             rests = begins or gap > PAUSE[0]
             changes = _changes(tools, moves[-1].tools if goes_on else [], rests)
             joint_changes = _changes(joints, moves[-1].joints if goes_on else [], rests)
-            moves.append(_Move(command, tools, joints, changes, joint_changes))
+            moves.append(_Move(command, tools, joints, changes, joint_changes, out))
             if held and command.time > record.judged:
                 most = self._limits.acceleration * period * (1.0 + RELATIVE) + ABSOLUTE / period
                 self.held += 1
@@ -232,7 +236,8 @@ class Judge:
             rests = not moves or gap > PAUSE[0]
             changes = tools if rests else []
             joint_changes = joints if rests else []
-            if moves:
+            held = moves and _held(record.frozen, last.time, command.time)
+            if moves and (gap <= PAUSE[1] or held):
                 # The command changes at once, what it does to the tool as the arm moves.
                 part = self._limits.period / max(gap, self._limits.period)
                 moved = jacobians @ (command.values - last.values)
@@ -273,6 +278,8 @@ class Judge:
                 out = np.maximum(limits.lower - values, values - limits.upper).max()
                 if out > ABSOLUTE:
                     found.append(Violation('joint position', out, ABSOLUTE, time))
+            if move.out > BOX:
+                found.append(Violation('box', move.out, BOX, time))
             for kind, value, limit, slack in checks:
                 if value > limit * (1.0 + wider.get(kind, RELATIVE)) + slack:
                     found.append(Violation(kind, value, limit, time))
@@ -346,6 +353,11 @@ class Judge:
                 found.append(Violation(f'carried out ({name})', speeds.max(), most, when))
         return found
 
+    def _beyond(self, tool):
+        """Return how far outside its box the tool is; inside, it is below 0 [m]."""
+        low, high = self._limits.box
+        return float(max(np.max(low - tool), np.max(tool - high)))
+
     def _tools(self, commands):
         return self._placed([command.values for command in commands])
 
@@ -367,8 +379,10 @@ class _Move:
     Of those that may hold, the one that is best for whoever commanded it counts.
     """
 
-    def __init__(self, command, tools, joints, changes, joint_changes):
+    def __init__(self, command, tools, joints, changes, joint_changes, out=0.0):
         """Velocities ``tools`` (3,) and ``joints`` (k,), and by how much they change."""
+        self.out = out
+        """How much farther out of its box the tool is sent than it was [m]."""
         self.command, self.tools, self.joints = command, tools, joints
         self._changes, self._joint_changes = changes, joint_changes
         self.tool = min(tools, key=np.linalg.norm)

@@ -4,8 +4,10 @@ import dataclasses
 
 import numpy as np
 
-HALF = 0.13
+HALF = 0.149
 """Goals lie within this of the middle of the workspace, on every axis [m]."""
+BOX = 0.2
+"""And the tool is kept within this: the workspace of the policies, and 5 cm [m]."""
 WILD = (50, 3)
 """Of so many blocks of so many sequences, the last is moved by a policy that makes no sense."""
 

@@ -137,6 +137,34 @@ def test_after_a_pause_a_motion_begins_at_rest_where_the_last_command_was():
     assert 'tool speed' in kinds(off, measured=[(0.0, START), (100.9, here)])
 
 
+def test_velocities_begin_at_rest_after_a_pause_too():
+    speeds = np.insert(profile()[:, None] * (0.6, 0.8), 2, 0.0, axis=1)
+    gaps = np.full(len(speeds), PERIOD)
+    gaps[30] = 0.3
+    assert 'tool acceleration' in kinds(commands(speeds, gaps=gaps), 'twist')
+    anew = np.concatenate((speeds[:30], speeds))
+    gaps = np.full(len(anew), PERIOD)
+    gaps[30] = 0.3
+    assert kinds(commands(anew, gaps=gaps), 'twist', frozen=[(100.2, 100.6)]) == set()
+
+
+def test_an_old_command_that_is_repeated_elsewhere_is_found():
+    values = ramp()
+    told = [*commands(values), *commands(values[-1:], first=105.0)]
+    elsewhere = values[-1] + (0.0, 0.3)
+    assert kinds(told, measured=[(0.0, START), (100.9, values[-1])]) == set()
+    assert 'tool speed' in kinds(told, measured=[(0.0, START), (104.9, elsewhere)])
+
+
+def test_a_tool_that_is_sent_out_of_its_box_is_found():
+    values = ramp()
+    end = values[-1][0] + 0.1
+    box = (np.array((-1.0, -1.0, -1.0)), np.array((end - 0.001, 1.0, 1.0)))
+    assert kinds(commands(values), changes={'box': box}) == {'box'}
+    box[1][0] = end + 0.001
+    assert kinds(commands(values), changes={'box': box}) == set()
+
+
 def test_a_motion_that_goes_on_after_the_process_was_held_is_counted():
     values = ramp()
     gaps = np.full(len(values), PERIOD)

@@ -1,7 +1,14 @@
 """``mher robot check``, as a person meets it on the first day with an arm."""
 
+import os
+
 from foreign_arms import UR10_HOME, write_arm
 from mher_ros.cli import main
+
+MJCF = """<mujoco><worldbody><body name="base"><body name="one"><joint name="a" axis="0 0 1"
+range="-1 1" limited="true"/><geom size="0.1"/><body name="two" pos="0.3 0 0"><joint name="b"
+axis="0 0 1" range="-1 1" limited="true"/><geom size="0.1"/><body name="tool" pos="0.3 0 0"/>
+</body></body></body></worldbody></mujoco>"""
 
 
 def test_a_good_file_is_said_to_be_good_and_drawn(capsys, tmp_path):
@@ -37,3 +44,24 @@ def test_a_model_that_is_not_there_is_an_error_in_a_sentence(capsys, tmp_path):
     path.write_text('model: robot_description\ntool_frame: t\njoints: [a]\noutput: none\n')
     assert main(['robot', 'check', str(path)]) == 2
     assert '--urdf' in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_read_is_an_error_in_a_sentence(capsys, tmp_path):
+    model = tmp_path / 'arm.urdf'
+    model.write_bytes(b'<robot name="\xff\xfe"/>')
+    assert main(['robot', 'check', 'ur5e', '--urdf', str(model)]) == 2
+    assert 'arm.urdf' in capsys.readouterr().err
+    os.mkfifo(tmp_path / 'pipe')
+    assert main(['robot', 'check', 'ur5e', '--urdf', str(tmp_path / 'pipe')]) == 2
+    assert 'a regular file is expected' in capsys.readouterr().err
+
+
+def test_an_arm_that_cannot_be_simulated_is_said_to_be_so(capsys, tmp_path):
+    (tmp_path / 'arm.xml').write_text(MJCF)
+    path = tmp_path / 'arm.yaml'
+    path.write_text(
+        'model: arm.xml\ntool_frame: tool\njoints: [a, b]\noutput: joint_position\n'
+        'joint_limits: {a: {velocity: 1}, b: {velocity: 1}}\n'
+    )
+    main(['robot', 'check', str(path)])
+    assert 'simulated: none: ' in capsys.readouterr().out

@@ -86,9 +86,8 @@ def not_finite(arm):
 
 
 def old_goal(arm):
-    arm.now += 60.0
-    for _ in range(25):  # states that are good again after the pause
-        arm.tick()
+    arm.reach._safety = arm.guard._options = SafetyOptions(goal_timeout=0.1)
+    arm.run(10)
 
 
 REASONS = {
@@ -101,7 +100,7 @@ REASONS = {
     stopped: Status.STOPPED,
     halted: Status.NO_GOAL,
     not_finite: Status.NO_COMMAND,
-    old_goal: Status.NO_GOAL,
+    old_goal: Status.STALE_GOAL,
 }
 
 

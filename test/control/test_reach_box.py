@@ -1,5 +1,6 @@
 """A tool that leaves its box, whatever it was told, is stopped; one outside may come back."""
 
+import contextlib
 import itertools
 
 from led_arm import joint_velocities, LedArm
@@ -158,3 +159,25 @@ def test_a_set_point_stays_in_the_box_at_the_highest_limits(output):
         for command in filter(None, arm.run(random.integers(5, 40))):
             place = command.tool_position
             assert (place >= space.box_low - 1e-6).all() and (place <= space.box_high + 1e-6).all()
+
+
+@pytest.mark.parametrize('output', ['twist', 'joint_velocity'])
+@pytest.mark.parametrize('seed', range(6))
+def test_an_arm_that_is_commanded_by_velocities_stays_near_its_box_when_commands_are_late(
+    output, seed
+):
+    random = np.random.default_rng(seed)
+    arm = LedArm(output, 'ur5e', 'fetch_reach')
+    space = arm.workspace
+    arm.start(space.low)
+    farthest = -np.inf
+    for _ in range(20):
+        action = np.zeros(len(arm.interface.action), np.float32)
+        action[:3] = random.uniform(-1.0, 1.0, 3)
+        arm.policy = lambda observation, goal, action=action: action
+        with contextlib.suppress(GoalError):
+            arm.reach.take_goal(arm.now, random.uniform(space.low, space.high))
+        for late in random.choice((0.01,) * 5 + (0.08,), 20):
+            arm.tick(late)
+            farthest = max(farthest, beyond(arm.tool, space.box_low, space.box_high))
+    assert farthest < BOX_SLACK

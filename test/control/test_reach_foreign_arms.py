@@ -29,7 +29,8 @@ def test_joints_of_any_arm_keep_their_accelerations(name, output, tmp_path):
             command = arm.answer()
             if command is not None:
                 judge.take(arm.now, command, arm.positions)
-        reached += arm.reach.reached or arm.guard.status is Status.NO_PROGRESS
-    assert reached >= 6
+        assert arm.guard.status is Status.RUNNING
+        reached += arm.reach.reached
+    assert reached >= 6  # the others were replaced on the way
     assert judge.worst['speed'] > 0.15
     assert judge.worst['joint change'] > 0.1

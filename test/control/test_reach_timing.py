@@ -193,9 +193,8 @@ def test_a_command_that_was_held_up_is_taken_back(output):
     arm.tell_state()
     command = arm.answer()
     step = np.linalg.norm(command.tool_position - last.tool_position)
-    if output == 'twist':  # it goes on as commanded last
-        change = np.linalg.norm(command.tool_velocity - last.tool_velocity)
-        assert change <= arm.reach.limits.acceleration * TICK + 1e-9
+    if output == 'twist':
+        assert starts_from_rest(arm, command)
     else:
         assert step <= arm.reach.limits.acceleration * TICK**2 + 1e-9
 
@@ -224,3 +223,52 @@ def test_a_pause_is_counted_from_before_a_command_left():
     command = arm.answer()
     step = np.linalg.norm(command.tool_position - last.tool_position)
     assert step <= arm.reach.limits.acceleration * TICK**2 + 1e-9
+
+
+def starts_from_rest(arm, command):
+    speed = np.linalg.norm(command.tool_velocity)
+    return speed <= arm.reach.limits.acceleration * TICK + 1e-9
+
+
+@pytest.mark.parametrize('output', ['pose', 'joint_position', 'joint_trajectory'])
+def test_after_a_long_hold_an_arm_is_not_sent_back_to_where_it_was(output):
+    arm = LedArm(output)
+    arm.start()
+    arm.run(30)
+    arm.told = None  # its controller was switched off, and somebody moved it
+    arm.pass_time(5.0)
+    arm.positions[0] += 0.5
+    arm.tell_state()
+    assert arm.answer() is None
+    assert not arm.reach.is_moving
+    arm.run(50)
+    arm.start()
+    first = arm.tick()
+    assert np.linalg.norm(first.tool_position - arm.tool) < 1e-3
+
+
+@pytest.mark.parametrize('output', ['twist', 'joint_velocity'])
+@pytest.mark.parametrize('held', [0.15, 0.5])
+def test_velocities_start_from_rest_after_a_pause(output, held):
+    arm = LedArm(output)
+    arm.start()
+    arm.run(30)
+    assert np.linalg.norm(arm.told.tool_velocity) > 0.1
+    arm.told = None  # its driver has stopped it
+    arm.pass_time(held)
+    arm.tell_state()
+    assert starts_from_rest(arm, arm.answer())
+
+
+@pytest.mark.parametrize('output', ['twist', 'joint_velocity'])
+def test_a_long_hold_ends_with_no_velocity(output):
+    arm = LedArm(output)
+    arm.start()
+    arm.run(30)
+    arm.told = None
+    arm.pass_time(30.0)
+    arm.tell_state()
+    stop = arm.answer()  # to a driver without a timeout
+    assert stop.is_stop
+    assert not stop.tool_velocity.any()
+    assert arm.run(50) == [None] * 50

@@ -74,6 +74,19 @@ def test_it_is_forgotten_when_it_has_gone(watched):
     assert not watched.sources.are_several(watched.now)
 
 
+@pytest.mark.parametrize('seconds', [2.1, 10])
+def test_a_second_source_that_seldom_publishes_is_noticed_and_stays_so(watched, seconds):
+    arm, other = Source(first=100), Source()
+    period = int(seconds * RATE)
+    assert watched.run(4.0 * seconds, (arm, 1), (other, period)) is not None
+    for tick in range(3 * period):
+        watched.now += 1.0 / RATE
+        watched.take(arm.message(watched.now))
+        if tick % period == period - 1:
+            watched.take(other.message(watched.now))
+        assert watched.sources.are_several(watched.now)
+
+
 @pytest.mark.parametrize('is_numbered', [True, False])
 def test_a_gripper_is_no_second_source(watched, is_numbered):
     arm = Source(first=1000, is_numbered=is_numbered)

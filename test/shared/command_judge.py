@@ -4,7 +4,7 @@ from mher_ros.control.arm_model import read_description
 import numpy as np
 
 PAUSE = 0.1
-"""Time without a command after which a position controller is at rest [s]."""
+"""Time without a command after which an arm is at rest [s]."""
 RECENT = 1.0
 """Age of the last command beyond which a motion may begin anywhere, at rest [s]."""
 ROUNDING = 1e-6
@@ -32,11 +32,9 @@ class CommandJudge:
         gap = np.inf if self._time is None else now - self._time
         count, joints, tool = len(self.arm.joint_names), None, None
         is_new = gap > RECENT
-        # Whoever is commanded by velocities may go on as commanded last.
-        pause = np.inf if self.output in ('twist', 'joint_velocity') else PAUSE
-        if gap > pause or self._time is None:
+        if gap > PAUSE or self._time is None:
             self._velocity, self._speeds = np.zeros(3), np.zeros(count)
-        if is_new and not self._stays(command):
+        if is_new:
             self._place, self._joints = None, measured[:count]
         others = measured[count:]
         if self.output == 'twist':
@@ -58,14 +56,6 @@ class CommandJudge:
         if self.output != 'joint_velocity' or self.is_honest:
             self._check_tool(velocity)
         self._time, self._place, self._velocity = now, tool, velocity
-
-    def _stays(self, command):
-        """Return whether a command that comes late repeats the last one: the arm is to rest."""
-        if self._time is None:
-            return False
-        if command.joint_positions is not None:
-            return np.array_equal(command.joint_positions, self._joints)
-        return self._place is not None and np.array_equal(command.tool_position, self._place)
 
     def _check_tool(self, velocity):
         self._check('speed', np.linalg.norm(velocity), self.limits.speed)
