@@ -19,19 +19,15 @@ __all__ = ['GraphWatch', 'StateSources']
 PERIOD = 0.25
 """Time between two looks at the graph [s]."""
 KEPT = 2.0
-"""Time for which a sign of a second source counts, at least [s]."""
-APART, AGAIN = 30.0, 1.5
-"""
-Longest time between two signs that belong together [s].
-
-The next is waited for as long, by the second factor.
-"""
+"""Time for which a sign of a second source counts [s]."""
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 """How ROS calls the node of a publisher that it has met before the node."""
 LATE = 16
 """A message may be overtaken by so many of its own publisher."""
 SIGNS = 2
 """Signs of a second source that are enough: a driver that is started again gives one."""
+LOST = 64
+"""As many messages of a publisher may be lost before it is heard again."""
 LEAP = 0.05
 """Change of a joint between two messages that may be from one arm to another [rad or m]."""
 
@@ -89,7 +85,8 @@ class StateSources:
     Says whether the joint states of one arm come from more than one publisher.
 
     Hand it every message, in the order of arrival. Those of other joints are passed over. Each
-    publisher numbers its messages, so numbers that go back, again and again, are those of two.
+    publisher numbers its messages, so numbers that go back, again and again, are those of two, and
+    so are numbers that go on where they were before they went back.
     Where the middleware gives no numbers, it is joints that change to and fro.
     """
 
@@ -98,6 +95,8 @@ class StateSources:
         self._reader = JointStateReader(joint_names, needs_velocities=False)
         self._recent: deque[int] = deque(maxlen=2 * LATE)
         self._newest = self._sent = 0
+        self._left = -LOST
+        """The number from which they went back last."""
         self._positions: deque[NDArray[np.float64]] = deque(maxlen=2)
         self._signs: deque[float] = deque(maxlen=SIGNS)
 
@@ -106,35 +105,36 @@ class StateSources:
         if not any(mark in raw for mark in self._marks):
             return
         number = about['publication_sequence_number']
-        is_sign = self._goes_back(number, about) if number else self._goes_to_and_fro(raw)
-        if is_sign:
-            self._signs.append(now)
+        signs = self._goes_back(number, about) if number else self._goes_to_and_fro(raw)
+        self._signs.extend([now] * signs)
 
     def are_several(self, now: float) -> bool:
         """Return whether there is more than one source, or was until a moment ago."""
-        if len(self._signs) < SIGNS:
-            return False
-        apart = self._signs[-1] - self._signs[0]
-        return apart <= APART and now - self._signs[-1] <= max(KEPT, AGAIN * apart)
+        return len(self._signs) == SIGNS and now - self._signs[0] <= KEPT
 
-    def _goes_back(self, number: int, about: Mapping[str, Any]) -> bool:
+    # Both return how many signs of a second source a message gives.
+
+    def _goes_back(self, number: int, about: Mapping[str, Any]) -> int:
         sent = about['source_timestamp']
         is_new = number not in self._recent
         self._recent.append(number)
         if is_new and 0 < self._newest - number <= LATE and sent < self._sent:
-            return False  # It was overtaken on its way.
+            return 0  # It was overtaken on its way.
         goes_back = number <= self._newest
+        goes_on = number > self._newest + LATE and abs(number - self._left) <= LOST
+        if goes_back:
+            self._left = self._newest
         self._newest, self._sent = number, sent
-        return goes_back
+        return SIGNS if goes_on else int(goes_back)
 
-    def _goes_to_and_fro(self, raw: bytes) -> bool:
+    def _goes_to_and_fro(self, raw: bytes) -> int:
         try:
             _, positions, _ = self._reader.read(raw)
         except MessageError:
-            return False  # The guard deals with it.
+            return 0  # The guard deals with it.
         last = [np.abs(positions - before).max() for before in self._positions]
         self._positions.append(positions)
-        return len(last) == 2 and last[1] > LEAP and last[0] < 0.5 * last[1]
+        return int(len(last) == 2 and last[1] > LEAP and last[0] < 0.5 * last[1])
 
 
 def _encoded(name: str) -> bytes:
