@@ -221,7 +221,7 @@ class Judge:
 
     def _velocities(self, commands, record):
         """Return what velocities ask for, one move for each command."""
-        moves, last = [], None
+        moves, last, was_held = [], None, False
         state = before = None
         for command in commands:
             gap = np.inf if last is None else command.time - last.time
@@ -233,10 +233,13 @@ class Judge:
                 jacobians = self._arm.jacobian(np.array([state, *seen]))[:, :3]
                 joints = [command.values]
             tools = list(jacobians @ command.values)
-            rests = not moves or gap > PAUSE[0]
+            # Who was held while sending cannot know when the command left. To take the arm for one
+            # that rests, and to send no velocity, is the safe guess then.
+            rests = not moves or gap > PAUSE[0] or was_held
             changes = tools if rests else []
             joint_changes = joints if rests else []
-            held = moves and _held(record.frozen, last.time, command.time)
+            held = bool(moves) and _held(record.frozen, last.time, command.time)
+            was_held = held and gap > PAUSE[1]
             if moves and (gap <= PAUSE[1] or held):
                 # The command changes at once, what it does to the tool as the arm moves.
                 part = self._limits.period / max(gap, self._limits.period)

@@ -148,6 +148,16 @@ def test_velocities_begin_at_rest_after_a_pause_too():
     assert kinds(commands(anew, gaps=gaps), 'twist', frozen=[(100.2, 100.6)]) == set()
 
 
+def test_no_velocity_after_a_command_that_was_held_while_it_was_sent_is_not_found():
+    speeds = np.insert(profile()[:, None] * (0.6, 0.8), 2, 0.0, axis=1)[:31]
+    speeds[-1] = 0.0
+    gaps = np.full(len(speeds), PERIOD)
+    assert 'tool acceleration' in kinds(commands(speeds, gaps=gaps), 'twist')
+    gaps[29] = 0.4
+    told = commands(speeds, gaps=gaps)
+    assert kinds(told, 'twist', frozen=[(told[28].time, told[29].time)]) == set()
+
+
 def test_an_old_command_that_is_repeated_elsewhere_is_found():
     values = ramp()
     told = [*commands(values), *commands(values[-1:], first=105.0)]
