@@ -28,7 +28,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         const=WAIT,
         default=0.0,
         metavar='SECONDS',
-        help=f'wait until the tool is there, at most SECONDS ({WAIT:g} if none are given)',
+        help="wait until the tool is within the policy's threshold of the goal, at most SECONDS "
+        f'({WAIT:g} if none are given); it may still be moving then',
     )
     declare_namespace(parser)
     parser.epilog = (

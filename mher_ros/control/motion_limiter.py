@@ -82,8 +82,8 @@ class MotionLimiter:
         Return the velocity (3,) to command [m/s].
 
         ``position`` (3,) is the tool's [m], ``wanted`` (3,) its velocity as asked for [m/s] and
-        ``dt`` the time since the last call [s]. A position or wish that is not finite brakes the
-        tool, as an absurd wish does; a ``dt`` that is not above 0 changes nothing.
+        ``dt`` the time over which it may change [s]. A position or wish that is not finite brakes
+        the tool, as an absurd wish does; a ``dt`` that is not above 0 changes nothing.
         """
         # Plain floats: on three numbers they are several times faster than numpy.
         here, wish, last = position.tolist(), wanted.tolist(), self._last

@@ -53,7 +53,7 @@ HOLD, RELEASE = 1e-4, 4e-4
 SAME = 0.02
 """Distance up to which a goal is the same as the one before to the check of progress [m]."""
 BLIND = 0.02
-"""How far the tool is commanded, at most, while no joint state shows that it moves [m]."""
+"""Commanded displacement without any measured one after which ``follow_timeout`` begins [m]."""
 NOTHING: Vector = np.empty(0)
 JUMPS = (Status.JOINTS_JUMPED, Status.CLOCK_JUMPED)
 """When the state before is believed rather than the latest."""

@@ -62,7 +62,7 @@ class Reachability:
     Sends a model of the arm to places, to see how near its tool gets.
 
     It moves joints within their limits, as ``JointMotion`` does, but in strides instead of ticks,
-    and weighs position and orientation alike: the arm comes to rest about there.
+    and with its weight of the orientation: the arm comes to rest about there.
     The same question always has the same answer. It has data of its own: any one thread may ask
     while another commands the arm.
     """

@@ -110,11 +110,11 @@ class Guard:
     """
     Says at any time whether commands may leave, by one status and its reason.
 
-    Of what is wrong at a time the gravest counts: a stop, then the state, then whatever became of
-    the goal. A stop lasts until ``clear``. A state that is missing, late, unusable or impossible
-    interrupts the motion until states have been good for ``recovery_time``; the goal outlives an
-    interruption of at most ``resume_within``. All else drops the goal, so that the arm stays where
-    it is until a person sends the next one.
+    Of what is wrong at a time the gravest counts: a stop, then an interruption, then the state,
+    then whatever became of the goal. A stop lasts until ``clear``. A state that is missing, late or
+    unusable interrupts the motion until states have been good for ``recovery_time``; the goal
+    outlives an interruption of at most ``resume_within``. All else drops the goal, so that the arm
+    stays where it is until a person sends the next one.
 
     Times ``now`` are those of receipt, by a monotonic clock [s].
     """
@@ -293,6 +293,8 @@ class Guard:
             self._far_since = now
         elif now - self._far_since > self._options.follow_timeout:
             where = f'the tool is {distance:.3f} m from where it was sent'
+            if most < self._options.leash:
+                where = f'{distance:.3f} m of the displacement that was commanded are missing'
             if distance == math.inf:
                 where = 'no joint has moved while the tool was sent on'
             self._drop(

@@ -51,7 +51,7 @@ PATIENCE = 0.02
 HELD_UP = 0.05
 """Time after which a command that was made is not sent any more [s]."""
 LONGEST_STOP = 4.5
-"""Longest time for a stop before the node ends [s]; `ros2 launch` waits 5 s, then insists."""
+"""Longest time for a stop before the node ends [s]; launch files insist after 5 s or more."""
 SHORTEST_WAIT = 0.0005
 """Time between two looks at a clock that goes on in steps [s]."""
 MARKER = 1.1
@@ -169,7 +169,7 @@ class Deployment:
             self.reach.restart()
             self._active = True
         self._logger.info(
-            f'active: waiting for goals on goal_pose, clicked_point and the goal marker, in '
+            f'active: waiting for goals on {self._goals.topics} and from the goal marker, in '
             f'frame {self.arm.base_frame}'
         )
 

@@ -91,6 +91,11 @@ class GoalInput:
             node.create_subscription(PointStamped, 'clicked_point', self._take_point, DEPTH),
         ]
 
+    @property
+    def topics(self) -> str:
+        """Full names of the topics, remappings applied."""
+        return ' and '.join(one.topic_name for one in self._subscriptions)
+
     def show(self, goal: ArrayLike) -> None:
         """Move the marker to a goal (3,) [m] that came another way."""
         self._goal = np.array(goal, np.float64)

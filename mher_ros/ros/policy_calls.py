@@ -61,13 +61,20 @@ def send_goal(
     there.
     """
     with _node(namespace) as node:
-        _find(node, 'stop')
+        _find(node, 'clear')  # No goal can stop an arm, so an error should not speak of it.
         client, reports = GoalClient(frame, node), _Reports(node)
         client.wait_until_ready(FINDING)
+        _wait(client, FINDING, lambda: reports.text != '')
+        refused = reports.refused
         client.go_to(goal)
-        _wait(client, ACCEPTING, lambda: client.goal is not None)
+        _wait(client, ACCEPTING, lambda: client.goal is not None or reports.refused > refused)
         if client.goal is None:
-            raise ArmError(f'the goal was refused: {reports.last_refusal or "no answer came"}')
+            if reports.refused > refused:
+                raise ArmError(f'the goal was refused: {reports.last_refusal}')
+            raise ArmError(
+                f'no answer came within {ACCEPTING:g} s: the goal may still be accepted and move '
+                'the arm (`mher stop` prevents it)'
+            )
         x, y, z = client.goal
         yield f'goal: ({x:.3f}, {y:.3f}, {z:.3f}) m'
         if not wait:
@@ -100,9 +107,10 @@ def _find(node: Node, service: str) -> Client:
             names = node.get_node_names_and_namespaces()
             others = sorted(namespace for name, namespace in names if name == POLICY)
             hint = f'; there is one in {", ".join(others)}: --namespace' if others else ''
+            not_stopped = '; THE ARM WAS NOT STOPPED: use the emergency stop'
             raise ArmError(
                 f'no {POLICY} was found in namespace {node.get_namespace()} of ROS domain '
-                f'{node.context.get_domain_id()}{hint}'
+                f'{node.context.get_domain_id()}{hint}{not_stopped if service == "stop" else ""}'
             )
         time.sleep(GLANCE)
     return client
@@ -123,6 +131,8 @@ class _Reports:
         """What it is doing, and why not."""
         self.last_refusal = ''
         """Why the last goal that was refused was."""
+        self.refused = 0
+        """How many were."""
         self.without_goal = 0
         """Reports without a goal, one after the other."""
         node.create_subscription(DiagnosticArray, '/diagnostics', self._take, 50)
@@ -132,4 +142,5 @@ class _Reports:
             if status.name == self._name:
                 told = {pair.key: pair.value for pair in status.values}
                 self.text, self.last_refusal = status.message, told.get('last refusal', '')
+                self.refused = int(told.get('goals refused', '0'))
                 self.without_goal = 0 if told.get('goal') else self.without_goal + 1

@@ -63,8 +63,9 @@ class StopServices:
             text = 'the stop is cleared; the next goal moves the arm'
         if stops:
             self._latch.set('somebody called ~/stop')
+            text = 'a stop came at the same time: the arm stays stopped'
         # Only now: the middleware may wait for a client that it does not know yet.
-        _answer(self._stop, stops, 'stopped; ~/clear ends it')
+        _answer(self._stop, stops, 'stopped: the arm brakes; ~/clear ends it')
         _answer(self._clear, clears, text)
 
 

@@ -121,8 +121,10 @@ class RobotCheck:
             )
         lines += ['', *(f'problem: {problem}' for problem in self.problems)]
         if not self.problems:
+            turned = max((place.attempt.turned for place in self.places), default=0.0)
             lines.append(
-                'all of the workspace is reached from home, with the tool turned as there'
+                'all of the workspace is reached from home, with the tool turned by up to '
+                f'{math.degrees(turned):.0f} °'
             )
         singular = [place.name for place in self.places if place.condition > NEAR_SINGULAR]
         if singular:

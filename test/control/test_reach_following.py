@@ -42,7 +42,7 @@ def test_a_stuck_arm_that_is_told_velocities_is_noticed_soon(output, speed):
     arm.noise, arm.is_stuck = NOISE, True
     assert seconds_until_stop(arm, 5.0) < 1.5
     assert arm.guard.status is Status.NOT_FOLLOWING
-    assert 'from where it was sent' in arm.guard.reason
+    assert 'of the displacement that was commanded are missing' in arm.guard.reason
 
 
 @pytest.mark.parametrize('output', ['pose', 'joint_position', 'joint_trajectory'])

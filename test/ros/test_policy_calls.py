@@ -41,7 +41,7 @@ def test_goals_are_sent_stopped_and_cleared_in_a_namespace(world, policy, mher, 
     assert 'workspace' in error
 
     code, out, _ = mher('stop', *here)
-    assert (code, out) == (0, 'stopped; ~/clear ends it')
+    assert (code, out) == (0, 'stopped: the arm brakes; ~/clear ends it')
     node.wait_for('stopped until')
     code, _, error = mher('goal', '1.3', '0.75', '0.6', *here)
     assert code == 1
@@ -53,6 +53,8 @@ def test_goals_are_sent_stopped_and_cleared_in_a_namespace(world, policy, mher, 
     monkeypatch.setenv('ROS_DOMAIN_ID', str(world.domain))
     monkeypatch.setattr(policy_calls, 'FINDING', 4.0)
     with pytest.raises(ArmError, match='no policy_node was found in namespace / .* one in /left:'):
+        policy_calls.call_policy_node('', 'clear')
+    with pytest.raises(ArmError, match='THE ARM WAS NOT STOPPED'):
         policy_calls.call_policy_node('', 'stop')
 
 
