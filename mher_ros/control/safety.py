@@ -111,8 +111,8 @@ class Guard:
     Says at any time whether commands may leave, by one status and its reason.
 
     Of what is wrong at a time the gravest counts: a stop, then an interruption, then the state,
-    then whatever became of the goal. A stop lasts until ``clear``. A state that is missing, late or
-    unusable interrupts the motion until states have been good for ``recovery_time``; the goal
+    then whatever became of the goal. A stop lasts until ``clear``. A missing, late or unusable
+    state interrupts the motion until states have been good for ``recovery_time``; the goal
     outlives an interruption of at most ``resume_within``. All else drops the goal, so that the arm
     stays where it is until a person sends the next one.
 
