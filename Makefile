@@ -9,8 +9,8 @@ OUTPUTS ?= joint_position,joint_trajectory,joint_velocity,twist
 SEED ?= 1
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
-# Those that start ROS nodes, and beside them the others.
-TWO_AT_ONCE := -n 2 --dist loadgroup
+# Two for tests that start ROS nodes, which mostly wait, and one for the others.
+AT_ONCE := -n 3 --dist loadgroup
 UV ?= uv
 
 # Nothing started from here talks to, or is disturbed by, ROS on another machine.
@@ -58,8 +58,8 @@ $(PACKAGE_STAMP): $(PINS_STAMP) setup.py setup.cfg package.xml
 .PHONY: test
 test: $(PACKAGE_STAMP) ## run the tests, the fast ones first
 	@requirements/system_packages.sh $(VENV)/bin/python
-	$(VENV)/bin/python -m pytest -q -rs test -m 'not slow' --timeout 300 $(TWO_AT_ONCE) $(PYTEST_ARGS)
-	$(VENV)/bin/python -m pytest -q -rs test -m slow --timeout 900 $(TWO_AT_ONCE) $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(VENV)/bin/python -m pytest -q -rs test -m 'not slow' --timeout 300 $(AT_ONCE) $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -q -rs test -m slow --timeout 900 $(AT_ONCE) $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 .PHONY: nightly
 nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves an arm

@@ -28,15 +28,18 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(config, items):
     """
-    Keep tests that start ROS nodes to one process, whatever runs in the others.
+    Keep tests that start ROS nodes to two processes, whatever runs in the others.
 
-    Two arms at once would wait for each other's cores; one beside what computes does not mind.
-    Of the other files each stays in one process, for the sake of what its tests share.
+    They wait more than they compute; still, arms should not have to wait for each other's cores.
+    Of all files each stays in one process, for the sake of what its tests share.
     """
     if not config.pluginmanager.hasplugin('xdist'):
         return
+    with_nodes = sorted({item.path for item in items if item.get_closest_marker('ros')})
     for item in items:
-        group = 'ros' if item.get_closest_marker('ros') else str(item.path)
+        group = str(item.path)
+        if item.get_closest_marker('ros'):
+            group = f'ros {with_nodes.index(item.path) % 2}'
         item.add_marker(pytest.mark.xdist_group(group))
 
 
