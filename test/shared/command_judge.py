@@ -14,7 +14,8 @@ class CommandJudge:
     """
     Judges consecutive commands over one command period, however late or early they are.
 
-    It has kinematics of its own. Commands of velocities are carried out by an arm of its own.
+    It has kinematics of its own. What joint velocities ask of the tool depends on where the arm is:
+    a command changes it at once, and the motion of the arm between two commands changes it, too.
     """
 
     def __init__(self, robot, text, output, limits, arm, rate=100.0):
@@ -31,6 +32,7 @@ class CommandJudge:
         """Judge a command at a time; ``measured`` (n,): where the arm was told to be."""
         gap = np.inf if self._time is None else now - self._time
         count, joints, tool = len(self.arm.joint_names), None, None
+        before_here = None
         is_new = gap > RECENT
         if gap > PAUSE or self._time is None:
             self._velocity, self._speeds = np.zeros(3), np.zeros(count)
@@ -46,16 +48,27 @@ class CommandJudge:
         else:
             joints = command.joint_positions
             if self.output == 'joint_velocity':
+                self._joints = measured[:count]
                 joints = self._joints + command.joint_velocities * self.period
+                before_here = self._velocity_of(self._speeds, measured)
             speeds = (joints - self._joints) / self.period
             before = self._chain.tool(np.concatenate((self._joints, others)))
             tool = self._chain.tool(np.concatenate((joints, others)))
             velocity = (tool - before) / self.period
             self._check_joints(speeds, joints)
             self._speeds, self._joints = speeds, joints
+        if before_here is not None:
+            turned = (before_here - self._velocity) * min(1.0, self.period / gap)
+            self._velocity = before_here - turned
         if self.output != 'joint_velocity' or self.is_honest:
             self._check_tool(velocity)
         self._time, self._place, self._velocity = now, tool, velocity
+
+    def _velocity_of(self, speeds, positions):
+        """Return the velocity (3,) that joint velocities (k,) give the tool."""
+        moved = positions.copy()
+        moved[: len(speeds)] += speeds * self.period
+        return (self._chain.tool(moved) - self._chain.tool(positions)) / self.period
 
     def _check_tool(self, velocity):
         self._check('speed', np.linalg.norm(velocity), self.limits.speed)
