@@ -14,8 +14,8 @@ class CommandJudge:
     """
     Judges consecutive commands over one command period, however late or early they are.
 
-    It has kinematics of its own. What joint velocities ask of the tool depends on where the arm is:
-    a command changes it at once, and the motion of the arm between two commands changes it, too.
+    It has kinematics of its own. What joint velocities ask of the tool depends on where the arm
+    is: a command changes it at once, and so does the motion of the arm from command to command.
     """
 
     def __init__(self, robot, text, output, limits, arm, rate=100.0):
