@@ -223,7 +223,9 @@ class Trial:
         else:
             braking = arm.guard.status is not Status.RUNNING
             assert not braking or np.any(command.tool_velocity) or command.joint_velocities.any()
-        self.judge.take(arm.now, command, arm.reach._positions)
+        # What velocities do depends on where the arm is, whatever the node was told.
+        is_there = arm.output == 'joint_velocity'
+        self.judge.take(arm.now, command, arm.positions if is_there else arm.reach._positions)
         self.check_box(command)
         arm.reach.think(arm.now)
 
