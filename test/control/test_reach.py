@@ -313,3 +313,39 @@ def test_a_stop_from_before_is_one_from_the_start():
     arm.tell_state()
     with pytest.raises(GoalError, match='an earlier one'):
         arm.reach.take_goal(arm.now, arm.workspace.low)
+
+
+@pytest.mark.parametrize('output', ['twist', 'joint_velocity'])
+def test_who_gives_up_braking_leaves_no_velocity(output):
+    arm = moving(output)
+    last = arm.reach.give_up()
+    assert last.is_stop
+    assert not last.tool_velocity.any()
+    assert last.joint_velocities is None or not last.joint_velocities.any()
+    assert not arm.reach.is_moving
+    assert arm.reach.give_up() is None
+
+
+@pytest.mark.parametrize('output', ['pose', 'joint_position'])
+def test_an_arm_that_is_told_places_stays_at_the_last_when_braking_is_given_up(output):
+    assert moving(output).reach.give_up() is None
+
+
+@pytest.mark.parametrize(
+    ('happens', 'code'),
+    [
+        (lambda arm: arm.guard.stop('a test'), 'stopped'),
+        (lambda arm: arm.guard.interrupt(Status.OTHER_COMMANDER, 'a test'), 'other_commander'),
+        (lambda arm: arm.guard.fail('a test'), 'no_command'),
+        (lambda arm: arm.pass_time(3.0), 'stale_state'),
+        (old_goal, 'stale_goal'),
+    ],
+)
+def test_the_reason_for_which_a_goal_was_dropped_has_a_code(happens, code):
+    arm = moving('pose')
+    assert arm.guard.last_drop == ''
+    happens(arm)
+    arm.guard.judge(arm.now)
+    assert arm.guard.last_drop == code
+    arm.guard.drop_goal('there is none')
+    assert arm.guard.last_drop == code
