@@ -6,6 +6,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseStamped, TwistStamped
 from mher_ros.control.robot import Topics
 from mher_ros.ros.inbox import LATCHED
+from mher_ros.ros.malformed import warn_of_message
 import pytest
 from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
@@ -137,3 +138,12 @@ def test_a_clock_before_1970_ends_nobody(world):
         return len(diagnostics.messages) > before + 1
 
     peer.wait_until(is_new, 'diagnostics')
+
+
+def test_a_topic_that_is_warned_of_silences_no_other(world, capfd):
+    node = world.peer().node
+    for _ in range(2):
+        for topic in ('/one', '/other'):
+            warn_of_message(node, topic, f'refused on {topic}')
+    told = capfd.readouterr().err
+    assert [told.count(f'refused on {topic}') for topic in ('/one', '/other')] == [1, 1]
