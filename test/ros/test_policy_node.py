@@ -95,6 +95,7 @@ def test_a_namespace_moves_the_lot_and_joints_come_in_any_order(deploy):
     deployed.move()
     deployed.node.signal(signal.SIGINT)
     assert deployed.node.end() == 0
+    deployed.wait_for_stop()  # it may have come, and not have been read yet
     assert stops(deployed.commands.messages).count(True) == 1
     assert stops(deployed.commands.messages)[-1]
 
@@ -155,6 +156,7 @@ def test_a_managed_node_does_as_it_is_told(deploy):
     deployed.commands.messages.clear()
     assert deployed.change('active_shutdown')
     assert deployed.node.end() == 0
+    deployed.wait_for_stop()  # it may have come, and not have been read yet
     assert stops(deployed.commands.messages).count(True) == 1
     assert stops(deployed.commands.messages)[-1]
 
@@ -184,6 +186,7 @@ def test_a_killed_node_that_is_started_again_waits_for_a_goal(deploy):
     deployed.move()
     deployed.node.signal(signal.SIGTERM)
     assert deployed.node.end() == 0
+    deployed.wait_for_stop()  # it may have come, and not have been read yet
     assert stops(deployed.commands.messages).count(True) == 1
     assert stops(deployed.commands.messages)[-1]
 

@@ -100,5 +100,6 @@ def test_a_terminal_that_is_closed_stops_the_arm(heeds_hangups, deploy):
     deployed.commands.messages.clear()
     deployed.node.signal(signal.SIGHUP)
     assert deployed.node.end() == 0
+    deployed.wait_for_stop()  # it may have come, and not have been read yet
     assert stops(deployed.commands.messages).count(True) == 1
     assert stops(deployed.commands.messages)[-1]
