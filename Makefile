@@ -2,15 +2,17 @@
 
 PYTHON ?= python3
 VENV := .venv
+DOCS_VENV := .venv-docs
 BENCH_ARGS ?=
 CAMPAIGN_ARGS ?=
 SEQUENCES ?= 1000
+STEPS ?= 10000
 OUTPUTS ?= joint_position,joint_trajectory,joint_velocity,twist
 SEED ?= 1
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
-# Two for tests that start ROS nodes, which mostly wait, and one for the others.
-AT_ONCE := -n 3 --dist loadgroup
+# One more than two cores, as tests of nodes mostly wait. Each file in one process: its tests share what it starts.
+AT_ONCE := -n 3 --dist loadfile
 UV ?= uv
 
 # Nothing started from here talks to, or is disturbed by, ROS on another machine.
@@ -69,6 +71,12 @@ nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves 
 campaign: $(PACKAGE_STAMP) ## judge policy_node over DDS from outside (SEQUENCES=1000, OUTPUTS, SEED; 45 minutes)
 	$(VENV)/bin/python test/campaign/campaign.py --sequences $(SEQUENCES) --outputs $(OUTPUTS) --seed $(SEED) $(CAMPAIGN_ARGS)
 
+.PHONY: explore
+explore: $(PACKAGE_STAMP) ## judge train_node from outside while it explores two robots (STEPS=10000; 25 minutes)
+	for robot in fetch ur5e; do for stepping in lockstep realtime; do \
+		$(VENV)/bin/python test/campaign/explore.py --robot $$robot --stepping $$stepping --steps $(STEPS) || exit 1; \
+	done; done
+
 .PHONY: demo
 demo: $(PACKAGE_STAMP) ## train, export and run a small policy (VIEW=1: in a browser, too)
 	$(VENV)/bin/mher demo $(if $(filter-out 0,$(VIEW)),--view) $(DEMO_ARGS)
@@ -89,6 +97,18 @@ format: $(PACKAGE_STAMP) ## rewrite the code as lint wants it
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
+# An environment of its own: nothing else needs these tools.
+$(DOCS_VENV)/.pins: requirements/docs.txt
+	@echo 'Creating $(DOCS_VENV) (once)'
+	@rm -rf $(DOCS_VENV)
+	@$(PYTHON) -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
+.PHONY: docs
+docs: $(DOCS_VENV)/.pins ## build the documentation into build/docs
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
+
 COMPILE := $(UV) pip compile --quiet --config-file requirements/uv.toml --custom-compile-command 'make pins' \
 	--universal --python-version 3.10 --no-annotate --no-emit-index-url --no-emit-find-links \
 	--generate-hashes --no-emit-package torch
@@ -100,10 +120,11 @@ pins: ## resolve requirements/*.in again (needs uv; UPGRADE=--upgrade for new ve
 	@# numpy is base.txt's alone: beside a sourced ROS it is that of the system.
 	$(COMPILE) $(UPGRADE) -o requirements/dev.txt requirements/dev.in --no-emit-package numpy \
 		-c requirements/torch.txt -c requirements/base.txt -c requirements/ros.txt
+	$(COMPILE) $(UPGRADE) -o requirements/docs.txt requirements/docs.in
 
 .PHONY: clean
-clean: ## remove .venv, builds and caches; keeps what runs have written
-	rm -rf $(VENV) build install log *.egg-info
+clean: ## remove the environments, builds and caches; keeps what runs have written
+	rm -rf $(VENV) $(DOCS_VENV) build install log *.egg-info
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find mher_ros test -name __pycache__ -prune -exec rm -rf {} +
 

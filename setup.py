@@ -9,6 +9,33 @@ NAME = 'mher_ros'
 # Resolved, because `colcon build --symlink-install` runs a link to this file in its build folder.
 ROOT = Path(__file__).resolve().parent
 
+EXTRAS = {
+    'train': [
+        'gymnasium-robotics>=1.4.2,<2',
+        'imageio>=2.30',
+        'imageio-ffmpeg>=0.5',
+        'metaworld>=3.1.1,<4',
+        'onnx>=1.17',
+        'onnxscript>=0.5',
+        'rich>=13',
+        'tensorboard>=2.16',
+        'torch>=2.6',
+    ],
+    'view': ['rich>=13', 'trimesh>=4', 'viser>=1.1,<2'],
+    # ROS 2 as wheels, for machines without an installation of it.
+    'ros': [
+        'ros-ament-index-python',
+        'ros-jazzy-common-interfaces',
+        'ros-jazzy-lifecycle-msgs',
+        'ros-jazzy-rclpy[fastrtps]',
+        'ros-rosgraph-msgs',
+    ],
+    # Figures of experiments and benchmarks, and the baseline of `mher bench learning`.
+    'bench': ['matplotlib>=3.6', 'stable-baselines3==2.9.2'],
+    # `mher experiment --on ray`.
+    'ray': ['ray>=2.50,<3'],
+}
+
 
 def shared_files(folder: str, pattern: str) -> list[tuple[str, list[str]]]:
     """List the files below `folder` as data_files entries that keep its tree under share/."""
@@ -40,43 +67,30 @@ setup(
     ],
     python_requires='>=3.10',
     install_requires=[
+        # To load and run a policy, and to move an arm with it.
         'daqp>=0.10',
         'gymnasium>=1.2,<2',
-        'gymnasium-robotics>=1.4.2,<2',
-        'imageio>=2.30',
-        'imageio-ffmpeg>=0.5',
-        'matplotlib>=3.6',
-        'metaworld>=3.1.1,<4',
         'mink>=0.0.13,<0.1',
         # gymnasium-robotics compares enums in a way that mujoco 3.12 no longer allows.
         'mujoco>=3.3,<3.12',
         'numpy>=1.26,<3',
-        'onnx>=1.17',
         'onnxruntime>=1.20',
-        'onnxscript>=0.5',
         'pyyaml>=6',
-        'rich>=13',
         'scipy>=1.11',
-        'tensorboard>=2.16',
-        'torch>=2.6',
-        'trimesh>=4',
-        'viser>=1.1,<2',
     ],
     extras_require={
-        # The rival of `mher bench learning` and `mher bench update`.
-        'bench': ['stable-baselines3==2.9.2'],
-        # `mher experiment --on ray`.
-        'ray': ['ray>=2.50,<3'],
+        **EXTRAS,
+        'all': sorted({one for extra in EXTRAS.values() for one in extra}),
         # `colcon test` runs pytest only for packages whose test extra names it.
         'test': ['catkin-pkg', 'example-robot-data>=6,<7', 'hypothesis', 'playwright', 'pytest'],
     },
     entry_points={
         'console_scripts': [
             'mher = mher_ros.cli:main',
-            'policy_node = mher_ros.ros.process:policy_node',
-            'sim_node = mher_ros.ros.process:sim_node',
-            'train_node = mher_ros.ros.process:train_node',
-            'view_node = mher_ros.ros.process:view_node',
+            'policy_node = mher_ros.ros.common.process:policy_node',
+            'sim_node = mher_ros.ros.common.process:sim_node',
+            'train_node = mher_ros.ros.common.process:train_node',
+            'view_node = mher_ros.ros.common.process:view_node',
         ],
     },
     zip_safe=True,

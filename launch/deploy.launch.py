@@ -1,4 +1,4 @@
-"""Lead a real arm to goals with a learnt policy; ``--show-args`` lists what can be chosen."""
+"""Move a real arm to goals with a learnt policy; ``--show-args`` lists the arguments."""
 
 from mher_ros.ros.bringup.launch_files import launch_description
 

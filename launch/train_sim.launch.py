@@ -1,4 +1,4 @@
-"""Learn a policy on a simulated arm; ``--show-args`` lists what can be chosen."""
+"""Learn a policy on a simulated arm; ``--show-args`` lists the arguments."""
 
 from mher_ros.ros.bringup.launch_files import launch_description
 

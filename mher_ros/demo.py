@@ -1,6 +1,4 @@
-"""The demonstration: learn to reach, deploy what was learnt, draw what happened."""
-
-from __future__ import annotations
+"""The demonstration: learn to reach, deploy the policy, draw the results."""
 
 import contextlib
 import csv
@@ -10,55 +8,57 @@ import shutil
 import sys
 from typing import Any
 
-from mher_ros.learning.run_folder import POLICY, PROGRESS
+from matplotlib.figure import Figure
+from mher_ros.learning.config import POLICY, PROGRESS
 from mher_ros.options import OptionError
 from mher_ros.policy import load
-from mher_ros.policy.run import OnnxPolicy
-from mher_ros.ros.bringup.processes import run_system
-from mher_ros.ros.deployed_arm import deployed_workspace, reach_goals, Trial
-from mher_ros.ros.node_process import node_process
+from mher_ros.policy.onnx_policy import OnnxPolicy
+from mher_ros.robots.robot import load_robot
+from mher_ros.robots.workspace import place_workspace
+from mher_ros.ros.bringup.processes import run_bringup
+from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.deploy.goal_trials import GoalTrial, run_goal_trials
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.tasks import task_class
 from mher_ros.tasks.rendering import RenderingError, SceneRenderer
 import mujoco
 import numpy as np
 
-__all__ = ['run_demo']
-
 MARK = '.mher_demo'
-"""Empty file that marks the folder as a demonstration's own, which the next one may remove."""
+"""Empty file that marks the folder of a demonstration, which the next one may remove."""
 ROBOT = 'fetch'
-TESTED = 40
-"""Goals in an evaluation while it learns."""
-GOALS = 20
-"""Goals that the deployed arm is sent to."""
+# The simulated arm shares the cores with the browser that shows it, and may publish late.
+PATIENT = {'safety.state_timeout': 1.0, 'safety.resume_within': 10.0}
+TESTED = 40  # goals of an evaluation during training
+GOALS = 20  # goals of the deployed arm
 
 
 def run_demo(folder: Path, seed: int = 0, view: bool = False) -> int:
     """
-    Tell the story in ``folder``; returns 0 if the deployed policy reaches its goals.
+    Run the demonstration in ``folder``; return 0 if the deployed policy reaches its goals.
 
-    With ``view`` a page in the browser follows it. Who started it from a terminal can then lead
-    the arm from there.
+    With ``view`` a page in the browser shows it. In a terminal, people can send goals from the
+    page afterwards.
     """
     _clear(folder)
     if not view:
-        return _tell(folder, seed)
-    # Its topics are those of training, too, so that one page sees both.
+        return _run(folder, seed)
+    # Training uses the same topics, so that one page shows both.
     with node_process('view_node', {'robot': ROBOT}) as page:
-        code = _tell(folder, seed)
+        code = _run(folder, seed)
         if page.poll() is not None:
-            print(f'\nthe page was not there to the end: view_node ended with {page.returncode}')
+            print(f'\nthe page has ended early: view_node exited with {page.returncode}')
         elif code == 0 and sys.stdin.isatty():
             _hand_over(folder / POLICY)
     return code
 
 
-def _tell(folder: Path, seed: int) -> int:
+def _run(folder: Path, seed: int) -> int:
     print(
-        f'1/3  A simulated Fetch arm learns to reach, from nothing, with MHER (seed {seed}).\n'
-        '     The arm and the learner are two ROS nodes, which know each other by topics alone.\n'
-        f'     They stop once 95 % of {TESTED} new goals are reached within 2 cm, twice running.',
+        f'1/3  A simulated Fetch arm learns to reach with MHER (seed {seed}).\n'
+        '     The arm and the learner are two ROS nodes, which communicate by topics alone.\n'
+        f'     They stop when 95 % of {TESTED} new goals are reached within 2 cm, in two\n'
+        '     successive evaluations.',
         flush=True,
     )
     values = {
@@ -68,29 +68,37 @@ def _tell(folder: Path, seed: int) -> int:
         'out': str(folder),
         'set': f'schedule.evaluation_goals={TESTED}',
     }
-    code = run_system('train_sim', values)
+    code = run_bringup('train_sim', values)
     if code != 0 or not (folder / POLICY).exists():
-        print('there is no policy to show')
+        print('training has written no policy')
         return code or 1
     print(
-        '2/3  The exported policy.onnx leads another Fetch: one whose joints are driven as the\n'
-        f'     real ones are. It is sent to {GOALS} goals, as RViz would send it.',
+        '2/3  The exported policy.onnx moves another Fetch, with simulated drives on its joints.\n'
+        f'     It is sent {GOALS} goals, as RViz would send them.',
         flush=True,
     )
     policy = load(folder / POLICY)
-    space = deployed_workspace(policy.interface, ROBOT)
+    space = place_workspace(policy.interface, load_robot(ROBOT))
     goals = np.random.default_rng(seed).uniform(space.low, space.high, (GOALS, 3))
     threshold = task_class(policy.interface.task).default_options.threshold
-    trials = reach_goals(ROBOT, folder / POLICY, goals, threshold)
-    print('3/3  Drawing the learning curve, the ways of the tool, and the arm.')
-    rows = _rows(folder / PROGRESS)
+    trials = run_goal_trials(ROBOT, folder / POLICY, goals, threshold, parameters=PATIENT)
+    print('3/3  Drawing the learning curve, the paths of the tool, and the arm.')
+    rows = list(csv.DictReader((folder / PROGRESS).read_text().splitlines()))
     written = [folder / POLICY, folder / PROGRESS, folder / 'demo.png']
     _draw(folder / 'demo.png', rows, trials)
     try:
-        written.append(_draw_arm(folder / 'arm.png', max(trials, key=_height), policy))
+        # The table hides the least of the highest goal.
+        highest = max(trials, key=lambda trial: float(trial.goal[2]))
+        written.append(_draw_arm(folder / 'arm.png', highest, policy))
     except RenderingError as error:
         print(f'     No picture of the arm: {error}')
-    print('\n'.join(_table(trials)))
+    print('\ngoal    x [m]   y [m]   z [m]   time [s]   error [mm]   motion [mm]')
+    for number, trial in enumerate(trials, 1):
+        x, y, z = trial.goal
+        print(
+            f'{number:4d}  {x:7.3f} {y:7.3f} {z:7.3f} {trial.seconds:10.2f} '
+            f'{1000.0 * trial.error:12.1f} {1000.0 * trial.motion:13.2f}'
+        )
     steps = int(rows[-1]['env_steps'])
     robot_time = steps * policy.interface.control_period
     reached = sum(trial.error <= threshold for trial in trials)
@@ -103,14 +111,14 @@ def _tell(folder: Path, seed: int) -> int:
     print('\nwritten:', *(f'  {os.path.relpath(path)}' for path in written), sep='\n')
     print(f'\nnext: mher up deploy_sim policy:={os.path.relpath(folder / POLICY)}')
     if reached < 0.9 * GOALS:
-        print('the policy reaches fewer than 90 % of its goals: this is not as it should be')
+        print('the policy reaches fewer than 90 % of its goals: it should reach more')
         return 1
     return 0
 
 
 def _hand_over(policy: Path) -> None:
-    """Let people lead the arm in the browser until they press Enter."""
-    print('\nThe arm is yours: drag the goal on the page. Enter ends it.', flush=True)
+    """Let people send goals from the page until they press Enter."""
+    print('\nDrag the goal on the page to move the arm. Enter ends the demonstration.', flush=True)
     with (
         node_process('sim_node', {'robot': ROBOT}),
         node_process('policy_node', {'robot': ROBOT, 'policy': str(policy)}),
@@ -120,41 +128,20 @@ def _hand_over(policy: Path) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Make the folder empty if it is missing or an earlier demonstration, and only then."""
+    """Make an empty folder; OptionError if it holds anything but a demonstration."""
     try:
         if (folder / MARK).exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise OptionError(f'{folder} holds something else than a demonstration; name another')
+            raise OptionError(f'{folder} is not empty and no demonstration: choose another folder')
         (folder / MARK).touch()
     except OSError as error:
         raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline='') as file:
-        return list(csv.DictReader(file))
-
-
-def _table(trials: list[Trial]) -> list[str]:
-    lines = ['', 'goal    x [m]   y [m]   z [m]   time [s]   error [mm]   motion [mm]']
-    for number, trial in enumerate(trials, 1):
-        x, y, z = trial.goal
-        lines.append(
-            f'{number:4d}  {x:7.3f} {y:7.3f} {z:7.3f} {trial.seconds:10.2f} '
-            f'{1000.0 * trial.error:12.1f} {1000.0 * trial.motion:13.2f}'
-        )
-    return lines
-
-
-def _draw(path: Path, rows: list[dict[str, str]], trials: list[Trial]) -> None:
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
-
-    figure = pyplot.figure(figsize=(11, 4.5), layout='constrained')
+def _draw(path: Path, rows: list[dict[str, str]], trials: list[GoalTrial]) -> None:
+    figure = Figure(figsize=(11, 4.5), layout='constrained')
     curve = figure.add_subplot(1, 2, 1)
     steps = [float(row['env_steps']) for row in rows]
     curve.plot(steps, [100.0 * float(row['success_rate']) for row in rows], 'o-')
@@ -163,21 +150,13 @@ def _draw(path: Path, rows: list[dict[str, str]], trials: list[Trial]) -> None:
     curve.grid(alpha=0.3)
     space: Any = figure.add_subplot(1, 2, 2, projection='3d')
     for trial in trials:
-        (line,) = space.plot(*trial.way.T, lw=1.5)
+        (line,) = space.plot(*trial.tool_path.T, lw=1.5)
         space.scatter(*trial.goal, color=line.get_color(), marker='*', s=70)
-    space.set(
-        xlabel='x [m]', ylabel='y [m]', zlabel='z [m]', title='Ways of the tool to its goals'
-    )
+    space.set(xlabel='x [m]', ylabel='y [m]', zlabel='z [m]', title='Tool paths to goals')
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
 
 
-def _height(trial: Trial) -> float:
-    """Return how high a goal is: the table hides little of a high one."""
-    return float(trial.goal[2])
-
-
-def _draw_arm(path: Path, trial: Trial, policy: OnnxPolicy) -> Path:
+def _draw_arm(path: Path, trial: GoalTrial, policy: OnnxPolicy) -> Path:
     """Draw the arm as it was at the end of a trial."""
     import imageio.v3 as iio
 
@@ -185,7 +164,7 @@ def _draw_arm(path: Path, trial: Trial, policy: OnnxPolicy) -> Path:
     renderer = SceneRenderer(plant.model, plant.camera)
     plant.data.qpos[:] = [trial.joints[name] for name in plant.command_names]
     mujoco.mj_forward(plant.model, plant.data)
-    picture = renderer.draw(plant.data, trial.goal, policy.interface.success_threshold)
+    picture = renderer.render(plant.data, trial.goal, policy.interface.success_threshold)
     renderer.close()
     iio.imwrite(path, picture)
     return path

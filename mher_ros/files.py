@@ -1,6 +1,4 @@
-"""Writing files so that a reader never sees half of one, and reading no more than is expected."""
-
-from __future__ import annotations
+"""Writes files atomically, and reads files of limited size."""
 
 import errno
 import os
@@ -8,12 +6,10 @@ from pathlib import Path
 import stat
 import tempfile
 
-__all__ = ['read_at_most', 'remove_leftovers', 'write_atomically']
-
 
 def read_at_most(path: Path, most: int) -> bytes:
     """Return the content of a regular file of at most ``most`` bytes; OSError for all others."""
-    # Without waiting: a named pipe may never have a writer.
+    # Without blocking: a named pipe may never have a writer.
     with open(path, 'rb', opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, 'a regular file is expected', str(path))
@@ -25,9 +21,9 @@ def read_at_most(path: Path, most: int) -> bytes:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """
-    Put ``content`` at ``path``, all of it or nothing.
+    Write ``content`` to ``path``, completely or not at all.
 
-    A full disk or a missing permission raises OSError and leaves what was there before.
+    A full disk or a missing permission raises OSError and leaves the previous file.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
@@ -42,19 +38,29 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    _flush_folder(path.parent)
+    # So that the renaming survives a power failure.
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what writers of ``path`` left behind when they were killed; none may be at work."""
+    """Remove temporary files of writers of ``path`` that were killed; none may be running."""
     for leftover in path.parent.glob(f'.{path.name}.*'):
         leftover.unlink(missing_ok=True)
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make sure that a power failure does not undo the renaming."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def share_folder() -> Path:
+    """
+    Return the folder with ``config/`` that belongs to this code.
+
+    This is ``share/mher_ros`` of its installation prefix (colcon or pip), or the checkout. The
+    search starts at this file, so it needs no environment variable, and finds no other one.
+    """
+    for folder in Path(__file__).resolve().parents:
+        for candidate in (folder / 'share' / 'mher_ros', folder):
+            if (candidate / 'package.xml').is_file():
+                return candidate
+    raise FileNotFoundError(f'no share folder of mher_ros above {__file__}')

@@ -1,6 +1,4 @@
-"""What a policy sees and says, declared once by the task and carried along by the policy file."""
-
-from __future__ import annotations
+"""The interface of a task: observation, goal and action of its policies."""
 
 import dataclasses
 from typing import Any
@@ -8,16 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ['ACTION_MEANINGS', 'Field', 'TaskInterface']
-
 ACTION_MEANINGS = {
-    'displacement': 'the position moves by scale * a',
-    'tool_displacement': 'the tool is led towards scale * a from where it is now',
-    'target_displacement': (
-        'the tool is led towards a target that moves by scale * a, kept inside the goal box'
-    ),
+    'displacement': 'the position changes by scale * a',
+    'tool_displacement': 'the target of the tool is its current position plus scale * a',
+    'target_displacement': 'the target of the tool moves by scale * a, inside the goal box',
+    'joint_displacement': 'each joint moves by scale * a',
     'joint_torque': 'each joint gets the torque scale * a',
+    'env_action': 'an action of a Gymnasium env, scaled to [-1, 1]; not a command for an arm',
 }
+SOURCES = ('measured', 'setpoint')
+"""Source of an observed value on an arm: its sensors, or the last command."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,44 +25,46 @@ class Field:
     name: str
     """Unique within its vector, for example ``tool_position_x``."""
     unit: str
-    """SI unit, or a product such as ``m/s * 0.04 s``; ``1`` where there is none."""
+    """SI unit, or a product such as ``m/s * 0.04 s``; ``1``: none."""
     nominal: float = 0.0
-    """Value to assume on an arm that does not have the quantity (a fixed finger, say)."""
+    """Value for an arm without this quantity, such as a fixed finger."""
     scale: float = 1.0
-    """Actions: the quantity commanded, in ``unit``, by an entry of 1. 0 means ignored."""
+    """Actions: command, in ``unit``, for an entry of 1; 0: not used."""
+    source: str = 'measured'
+    """Observations: one of ``SOURCES``."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskInterface:
     r"""
-    The task as deployment needs to know it.
+    Everything that training and deployment need to know about a task.
 
     An observation :math:`s` is a vector of ``observation`` fields, a goal :math:`g` of ``goal``
     fields, an action :math:`a \in [-1, 1]^k` of ``action`` fields.
     """
 
     task: str
-    """Name under which ``mher_ros.tasks.make`` builds it."""
+    """Name for ``mher_ros.tasks.make``."""
     observation: tuple[Field, ...]
     goal: tuple[Field, ...]
     action: tuple[Field, ...]
     action_meaning: str
-    """How a command is made of an action: one of ``ACTION_MEANINGS``."""
+    """One of ``ACTION_MEANINGS``."""
     frame: str
-    """Frame in which positions, goals and displacements are given."""
+    """Frame of positions, goals and displacements."""
     control_period: float
     """Time between two actions [s]."""
     episode_steps: int
-    """Steps after which success is judged."""
+    """Steps after which success is evaluated."""
     goal_low: tuple[float, ...]
+    """Box that contains all goals of the task."""
     goal_high: tuple[float, ...]
-    """Box that holds every goal the task draws (the trained workspace)."""
     success_threshold: float
-    """Largest distance between achieved and desired goal that counts, in the goal's unit."""
+    """Largest successful distance to the goal, in the goal's unit."""
     achieved_index: tuple[int, ...]
-    r"""Entries of the observation that are the achieved goal: :math:`\phi(s) = s[index]`."""
+    """Achieved goal in the observation: phi(s) = s[index]."""
     goal_index: tuple[int, ...] = ()
-    """Entries of the observation that repeat the desired goal, if any."""
+    """Entries of the observation that repeat the desired goal."""
 
     def achieved_goal(self, observation: Any) -> Any:
         r"""Return :math:`\phi(s)` of arrays or tensors of shape ``(..., n)`` as ``(..., m)``."""
@@ -72,7 +72,7 @@ class TaskInterface:
         return observation[..., first : first + count]
 
     def with_goal(self, observation: Any, goal: Any) -> Any:
-        """Return ``observation`` as it would read under ``goal`` (a copy where they differ)."""
+        """Return ``observation`` with ``goal`` in its ``goal_index`` entries (a copy)."""
         if not self.goal_index:
             return observation
         copy = observation.clone() if hasattr(observation, 'clone') else observation.copy()
@@ -84,24 +84,26 @@ class TaskInterface:
         """Return the Euclidean distance between goals of shape ``(..., m)`` as ``(...)``."""
         return np.linalg.norm(np.asarray(achieved) - np.asarray(desired), axis=-1)
 
+    def is_success(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.bool_]:
+        """Return whether goals of shape ``(..., m)`` are within the threshold, as ``(...)``."""
+        return self.distance(achieved, desired) <= self.success_threshold
+
     def reward(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.float32]:
-        """Return 0 within the success threshold and -1 outside, vectorised (Eq. 1)."""
-        within = self.distance(achieved, desired) <= self.success_threshold
-        return np.where(within, np.float32(0.0), np.float32(-1.0))
+        """Return 0 for success and -1 otherwise, vectorised (Eq. 1)."""
+        return np.where(self.is_success(achieved, desired), np.float32(0.0), np.float32(-1.0))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return dataclasses.asdict(self)
 
     def __post_init__(self) -> None:
-        """Check the meaning of actions, and that indices are runs inside the observation."""
+        """Check ``action_meaning``, and that each index is a contiguous range of entries."""
         if self.action_meaning not in ACTION_MEANINGS:
-            known = ', '.join(ACTION_MEANINGS)
             raise ValueError(
-                f'{self.task}: action_meaning is one of {known}; got {self.action_meaning!r}'
+                f'{self.task}: expected an action_meaning of {", ".join(ACTION_MEANINGS)}; '
+                f'got {self.action_meaning!r}'
             )
         n, m = len(self.observation), len(self.goal)
-        runs = [tuple(range(first, first + m)) for first in range(n - m + 1)]
-        for index, allowed in ((self.achieved_index, runs), (self.goal_index, [(), *runs])):
+        ranges = [tuple(range(first, first + m)) for first in range(n - m + 1)]
+        for index, allowed in ((self.achieved_index, ranges), (self.goal_index, [(), *ranges])):
             if index not in allowed:
-                raise ValueError(f'{self.task}: {index} is not a run of {m} of the {n} entries')
+                raise ValueError(f'{self.task}: {index} is not a range of {m} of {n} entries')

@@ -1,21 +1,21 @@
-"""Declared options: a frozen dataclass whose fields carry a help text and a range."""
+"""Declared options: a frozen dataclass whose fields have a help text and a range."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 import dataclasses
 import math
+import re
+import sys
 from typing import Any, TypeVar
 
 from mher_ros.errors import MherError
-
-__all__ = ['OptionError', 'check', 'describe', 'option', 'override', 'read_changes']
 
 Options = TypeVar('Options')
 
 
 class OptionError(MherError, ValueError):
-    """A key or value that does not fit; the message says what was expected and what came."""
+    """A key or value is wrong; the message says what was expected and what was given."""
 
 
 def option(
@@ -32,10 +32,8 @@ def option(
     ``low`` and ``high`` are inclusive. The default is a value of the field's own type: a
     tuple of numbers, a number, a bool or a string.
     """
-    return dataclasses.field(
-        default=default,
-        metadata={'help': help, 'low': low, 'high': high, 'choices': choices},
-    )
+    metadata = {'help': help, 'low': low, 'high': high, 'choices': choices}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def check(options: Any, prefix: str = '') -> None:
@@ -65,7 +63,7 @@ def override(options: Options, changes: dict[str, Any], prefix: str = '') -> Opt
     for key, value in changes.items():
         head, _, rest = key.partition('.')
         if head not in fields or not _is_key(fields[head], getattr(options, head), rest):
-            known = ', '.join(sorted(_keys(options, prefix)))
+            known = ', '.join(sorted(name for name, _, _ in describe(options, prefix)))
             raise OptionError(f'unknown key {prefix + key!r}; the keys are {known}')
         if rest:
             nested.setdefault(head, {})[rest] = value
@@ -101,8 +99,9 @@ def describe(options: Any, prefix: str = '') -> list[tuple[str, Any, str]]:
     return rows
 
 
-def _keys(options: Any, prefix: str) -> list[str]:
-    return [key for key, _, _ in describe(options, prefix)]
+def option_text(value: Any) -> str:
+    """Return the value as ``override`` reads it."""
+    return ','.join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _is_key(field: Any, value: Any, rest: str) -> bool:
@@ -143,14 +142,141 @@ def _check_range(key: str, value: Any, limits: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise OptionError(f'{key} takes a finite number, got {value}')
     if (low is not None and value < low) or (high is not None and value > high):
-        at_most = f' and at most {high}' if high is not None else ''
-        at_least = f'at least {low}' if low is not None else ''
-        bounds = (at_least + at_most) if at_least else at_most.removeprefix(' and ')
-        raise OptionError(f'{key} must be {bounds}, got {value}')
+        bounds = {'at least': low, 'at most': high}.items()
+        wanted = ' and '.join(f'{word} {end}' for word, end in bounds if end is not None)
+        raise OptionError(f'{key} must be {wanted}, got {value}')
 
 
 def _kind(default: Any) -> str:
     if isinstance(default, tuple):
-        return f'numbers separated by commas (such as {",".join(map(str, default))})'
+        return f'numbers separated by commas (such as {option_text(default)})'
     names = {bool: 'true or false', int: 'a whole number', float: 'a number', str: 'a word'}
     return names[type(default)]
+
+
+LARGEST = sys.float_info.max
+TOPIC = re.compile(r'(~/|/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
+"""Relative, absolute or private."""
+MAX_TOPIC = 200  # of the middleware's 255 characters: a namespace comes before it
+MAX_NAMED = 10  # keys in an error message
+NEEDED: Any = object()  # stands for the default of a key that must be there
+
+
+class SettingsError(OptionError):
+    """A key or value is wrong; the message says what was expected and what was given."""
+
+
+class Settings:
+    """
+    One mapping of a YAML file; a key whose value is null counts as missing.
+
+    Methods return the checked value of a key, or the default if the key is missing.
+    """
+
+    def __init__(self, content: Any, prefix: str = '') -> None:
+        if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+            raise SettingsError(
+                f'{prefix or "the file"} holds keys and values; got {shown(content)}'
+            )
+        self._content = {key: value for key, value in content.items() if value is not None}
+        self._prefix = f'{prefix}.' if prefix else ''
+        self._taken: set[str] = set()
+        self._given = set(content)
+
+    def keys(self) -> tuple[str, ...]:
+        """List the keys that have a value."""
+        return tuple(self._content)
+
+    def section(self, key: str) -> Settings:
+        """Return the mapping below a key; an empty one if it is missing."""
+        content = self._take(key, {}, lambda value: True, '')
+        return Settings(content, self._prefix + key)
+
+    def text(self, key: str, default: str = NEEDED) -> str:
+        """Return a text."""
+        return str(self._take(key, default, _is_text, 'a text')).strip()
+
+    def topic(self, key: str, default: str) -> str:
+        """Return the name of a ROS topic."""
+        return str(self._take(key, default, _is_topic, 'the name of a ROS topic')).strip()
+
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """Return one of several words."""
+        expected = f'one of {", ".join(choices)}'
+        return str(self._take(key, NEEDED, lambda value: value in choices, expected))
+
+    def words(self, key: str) -> tuple[str, ...]:
+        """Return a list of different names, at least one."""
+        return tuple(self._take(key, NEEDED, _are_names, 'a list of different names'))
+
+    def number(
+        self, key: str, default: Any = NEEDED, low: float = -math.inf, high: float = math.inf
+    ) -> Any:
+        """Return a float from ``low`` to ``high``, or the default, which may be None."""
+        bounds = f' from {low:g} to {high:g}' if (low, high) != (-math.inf, math.inf) else ''
+        value = self._take(
+            key,
+            default,
+            lambda given: _is_number(given) and low <= given <= high,
+            f'a finite number{bounds}',
+        )
+        return None if value is None else float(value)
+
+    def vector3(self, key: str, default: Any = NEEDED) -> Any:
+        """Return a tuple of three floats, or the default, which may be None."""
+        value = self._take(key, default, _is_vector3, 'three finite numbers [x, y, z]')
+        return None if value is None else tuple(map(float, value))
+
+    def finish(self) -> None:
+        """Raise SettingsError if there is a key that was not read."""
+        unknown = sorted(self._given - self._taken)
+        if unknown:
+            named = ', '.join(repr(self._prefix + key) for key in unknown[:MAX_NAMED])
+            more = f' and {len(unknown) - MAX_NAMED} more' if len(unknown) > MAX_NAMED else ''
+            raise SettingsError(
+                f'unknown key {named}{more}; the keys are {", ".join(sorted(self._taken))}'
+            )
+
+    def _take(self, key: str, default: Any, is_valid: Callable[[Any], bool], expected: str) -> Any:
+        self._taken.add(key)
+        if key not in self._content:
+            if default is NEEDED:
+                raise SettingsError(f'{self._prefix}{key} is needed; it is missing')
+            return default
+        value = self._content[key]
+        if not is_valid(value):
+            raise SettingsError(f'{self._prefix}{key} takes {expected}; got {shown(value)}')
+        return value
+
+
+def shown(value: Any) -> str:
+    """Return a value as text for an error message."""
+    text = repr(value)
+    return text if len(text) <= 200 else f'{text[:200]}...'
+
+
+def _is_text(value: Any) -> bool:
+    # A text that cannot be printed cannot be a name, nor be sent in a message.
+    return isinstance(value, str) and value.isprintable()
+
+
+def _is_topic(value: Any) -> bool:
+    if not _is_text(value):
+        return False
+    name = value.strip()
+    return len(name) <= MAX_TOPIC and bool(TOPIC.fullmatch(name)) and '__' not in name
+
+
+def _are_names(value: Any) -> bool:
+    are_names = isinstance(value, list) and all(_is_text(name) and name for name in value)
+    return are_names and 0 < len(set(value)) == len(value)
+
+
+def _is_number(value: Any) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return -LARGEST <= value <= LARGEST  # a whole number may exceed all floats
+
+
+def _is_vector3(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_number, value))

@@ -36,7 +36,7 @@ esac
     'On Debian and Ubuntu: sudo apt install python3-venv'
 
 install() {
-    "$folder/bin/python" -m pip install -qq --disable-pip-version-check "$@"
+    "$folder/bin/python" -m pip install -qq --disable-pip-version-check --no-compile "$@"
 }
 
 install_pinned() {

@@ -1,5 +1,5 @@
 """
-How hard properties are tried, where meshes are kept, who runs beside whom, and how MuJoCo draws.
+How hard properties are tried, where meshes are kept, and how MuJoCo draws.
 
 MuJoCo settles the last when it is first imported, so this comes before any test.
 """
@@ -13,7 +13,7 @@ import pytest
 choose_backend()
 
 # The same examples each time, so that it fails only by a change; `make nightly` draws new ones.
-settings.register_profile('test', max_examples=300, deadline=None, derandomize=True)
+settings.register_profile('test', max_examples=100, deadline=None, derandomize=True)
 settings.register_profile('nightly', max_examples=10_000, deadline=None)
 settings.load_profile('test')
 
@@ -24,23 +24,6 @@ def pytest_addoption(parser):
         action='store_true',
         help='fail where there is no browser or nothing to draw with, instead of skipping tests',
     )
-
-
-def pytest_collection_modifyitems(config, items):
-    """
-    Keep tests that start ROS nodes to two processes, whatever runs in the others.
-
-    They wait more than they compute; still, arms should not have to wait for each other's cores.
-    Of all files each stays in one process, for the sake of what its tests share.
-    """
-    if not config.pluginmanager.hasplugin('xdist'):
-        return
-    with_nodes = sorted({item.path for item in items if item.get_closest_marker('ros')})
-    for item in items:
-        group = str(item.path)
-        if item.get_closest_marker('ros'):
-            group = f'ros {with_nodes.index(item.path) % 2}'
-        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(autouse=True)

@@ -50,7 +50,7 @@ def run_without(tmp_path):
             [*command, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True
         )
         assert 'no browser starts here' in done.stdout, done
-        assert 'MuJoCo cannot draw here' in done.stdout, done
+        assert 'MuJoCo cannot render' in done.stdout, done
         return done
 
     return run

@@ -1,1 +1,1 @@
-"""Speed and cost, each against a rival in the same run."""
+"""Benchmarks of speed and cost, each against a baseline in the same run."""

@@ -1,13 +1,11 @@
 """
-A node that does nothing with a joint state but to answer it: what any node must take.
+The baseline of policy_node's latency: a node that answers each joint state and does nothing else.
 
-``python -m mher_ros.bench.echo_node FILE`` runs it; at the end there is a note of each answer in
-FILE. Parameters: ``output``, what it answers with, ``twist``, or ``joint_trajectory`` with one
-point; ``robot``, whose topics, frame and joints are meant; ``command_rate``, how often it is
-asked; ``plain``, whether it reads and writes messages as rclpy does.
+``python -m mher_ros.bench.echo_node FILE`` runs it, and writes its response times to FILE at the
+end. Parameters: ``output``, which command it publishes, ``twist`` or ``joint_trajectory`` with one
+point; ``robot``, whose topics, frame and joints it uses; ``command_rate`` [Hz]; ``plain``, whether
+it converts messages with rclpy.
 """
-
-from __future__ import annotations
 
 from pathlib import Path
 import sys
@@ -15,31 +13,29 @@ import time
 from typing import Any
 
 from geometry_msgs.msg import TwistStamped
-from mher_ros.bench.answer_times import AnswerTimes
-from mher_ros.control.robot import load_robot
-from mher_ros.ros.diagnostics import report_diagnostics
-from mher_ros.ros.inbox import Inbox, SPEAKING
-from mher_ros.ros.process import run_process, StopRequest
-from mher_ros.ros.spinning import spinning
-from mher_ros.ros.wire import SECOND, STAMP, STAMP_AT, TrajectoryWriter, TwistWriter
+from mher_ros.bench.response_times import ResponseTimes
+from mher_ros.robots.robot import load_robot
+from mher_ros.ros.common.diagnostics import report_diagnostics
+from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
+from mher_ros.ros.common.process import run_process, StopRequest
+from mher_ros.ros.common.raw_messages import SECOND, TrajectoryWriter
+from mher_ros.ros.common.spinning import spinning
+from mher_ros.ros.common.status import NodeStatus
 import numpy as np
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-__all__ = ['EchoNode']
-
-PATIENCE = 0.05
+PATIENCE = 0.05  # longest time between two checks whether to stop [s]
 
 
 class EchoNode(Node):
     """
     Waits for joint states as policy_node does, and answers each.
 
-    It reads nothing and sends a message made before, of which a twist has a stamp of its own, as
-    policy_node's have; or, if plain, it makes a Python message of the state, and another of its
-    first numbers.
+    If plain, it deserialises the joint state, and fills a message with its first numbers.
+    Otherwise it does not read the joint state, and publishes constant numbers with a new stamp.
     """
 
     def __init__(self) -> None:
@@ -49,31 +45,31 @@ class EchoNode(Node):
         self._tick = 1.0 / self.declare_parameter('command_rate', 100.0).value
         robot = load_robot(self.declare_parameter('robot', 'fetch').value)
         self._count = len(robot.joints)
-        self._states = Inbox(self, JointState, robot.topics.joint_states)
-        self.latency = AnswerTimes(self._tick)
-        kind = TwistStamped if output == 'twist' else JointTrajectory
+        self._states = PolledTopic(self, JointState, robot.topics.joint_states)
+        self.response_times = ResponseTimes(self._tick)
         topic = getattr(robot.topics, output)
-        self._commands = self.create_publisher(kind, topic, SPEAKING)
         if output == 'twist':
-            self._ready = bytearray(TwistWriter(robot.base_frame).write(0, np.ones(3)))
-            self._answer = self._plain_twist if plain else self._twist
+            self._commands = self.create_publisher(TwistStamped, topic, RELIABLE_QUEUE)
+            self._twist = TwistStamped()
+            self._twist.header.frame_id = robot.base_frame
+            self._answer = self._plain_twist if plain else self._constant_twist
         else:
-            writer = TrajectoryWriter(robot.joints, self._tick)
-            command = writer.write(0, np.ones(self._count))
+            self._commands = self.create_publisher(JointTrajectory, topic, RELIABLE_QUEUE)
+            command = TrajectoryWriter(robot.joints, self._tick).write(0, np.ones(self._count))
             self._answer = self._plain_trajectory if plain else lambda _: command
-        report_diagnostics(self, lambda: (True, 'answering', self.latency.figures()))
+        status = NodeStatus('answering', 'answering')
+        report_diagnostics(self, lambda: (status, self.response_times.figures()))
 
     def run(self, stop: StopRequest) -> None:
-        """Answer until asked to stop."""
         while not stop():
             raw = self._states.take(time.monotonic() + PATIENCE)
             if raw is not None:
                 self._commands.publish(self._answer(raw))
-                self.latency.note(self._states.received)
+                self.response_times.note(self._states.received)
 
-    def _twist(self, _: bytes) -> bytes:
-        STAMP.pack_into(self._ready, STAMP_AT, *divmod(time.time_ns(), SECOND))
-        return bytes(self._ready)
+    def _constant_twist(self, _: bytes) -> bytes:
+        self._twist.header.stamp = self.get_clock().now().to_msg()
+        return serialize_message(self._twist)
 
     def _plain_twist(self, raw: bytes) -> TwistStamped:
         state: Any = deserialize_message(raw, JointState)
@@ -91,11 +87,10 @@ class EchoNode(Node):
 
 
 def run(stop: StopRequest) -> None:
-    """Run the node until asked to stop, and write the notes."""
     node = EchoNode()
     with spinning(node, stop):
         node.run(stop)
-    node.latency.write(Path(sys.argv[1]))
+    node.response_times.write(Path(sys.argv[1]))
 
 
 if __name__ == '__main__':

@@ -1,6 +1,4 @@
-"""How much experience and time it takes to learn fetch_reach, against stable-baselines3."""
-
-from __future__ import annotations
+"""Environment steps and time to learn fetch_reach, against stable-baselines3."""
 
 from collections.abc import Callable, Mapping, Sequence
 import itertools
@@ -9,12 +7,12 @@ import time
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
-from mher_ros.bench.learners import FAST, HER, SYSTEMS, TASK
-from mher_ros.bench.measured import BenchError, Measured
-from mher_ros.bench.timing import ratio_cell, ratio_figures, Samples, tell, TELL_EVERY
-from mher_ros.experiments.plots.style import band, panels
-from mher_ros.experiments.table import Table
-from mher_ros.learning import streams
+from mher_ros.bench.algorithms import ALGORITHMS, FAST, HER, TASK
+from mher_ros.bench.result import BenchError, Result
+from mher_ros.bench.timing import log_progress, PROGRESS_PERIOD, ratio_cell, ratio_figures, Samples
+from mher_ros.experiments.plots import band, panels
+from mher_ros.experiments.tables import number_text, Table
+from mher_ros.learning.config import RngStream
 from mher_ros.tasks.rollouts import (
     episode_seed,
     Evaluation,
@@ -26,38 +24,34 @@ import numpy as np
 from numpy.typing import NDArray
 import torch
 
-__all__ = ['evaluation_points', 'findings', 'measure', 'Point', 'reached', 'try_goals']
-
 GOALS, SUCCESS = 100, 0.95
 SPACINGS = ((500, 25), (1000, 50), (5000, 100), (math.inf, 500))
-"""Steps between two evaluations up to a number of steps: from 250 on at most a tenth of it."""
+"""(Steps, spacing of evaluations up to there); from 250 steps on at most a tenth of the steps."""
 NEVER = math.inf
 
-EXPLAINED = (
-    f'Median cost of {100 * SUCCESS:.0f} % success with {GOALS} goals, held over two evaluations '
-    'in succession, of which the first counts; the range of the seeds in brackets. Every system '
-    'learns in one thread on the same fetch_reach, ours, so that no part of the comparison is the '
-    'speed of an environment. All are evaluated after the same numbers of steps, with the same '
-    'goals, without exploration: every 25 steps up to 500, every 50 up to 1,000, every 100 up to '
-    '5,000, then every 500; goals are tried by 25, and no more once too many are missed. Times '
-    'are those of acting, stepping and learning; evaluations do not count. The systems of SB3, '
-    'stable-baselines3, have the settings of rl-baselines3-zoo for FetchReach; at *our pace* they '
-    'have the updates a step, those on the warm-up, its length, batch and length of episodes of '
-    'mher fast instead. The '
-    'preset fast was chosen on this task, on other seeds; the settings of SB3 were not. Ratios '
-    "are those of mher fast's medians to the row's, with 95 % intervals made by drawing the seeds "
-    'again.'
+NOTE = (
+    f'Median cost until {100 * SUCCESS:.0f} % of {GOALS} goals are reached in two successive '
+    'evaluations, of which the first counts; the range of the seeds is in brackets. Every '
+    'algorithm learns in one thread on our fetch_reach, so that the speed of the environment is '
+    'the same for all. All are evaluated after the same numbers of steps, with the same goals, '
+    'without exploration: every 25 steps up to 500, every 50 up to 1,000, every 100 up to 5,000, '
+    'then every 500. Goals are tried in groups of 25, and an evaluation ends when too many are '
+    'missed. Times include acting, stepping and learning, but not evaluations. SB3 is '
+    'stable-baselines3 with the settings of rl-baselines3-zoo for FetchReach; at *our pace* it '
+    'has the warm-up, updates per step, batch size and episode length of mher fast instead. The '
+    'preset fast was chosen on this task, with other seeds; the settings of SB3 were not. Ratios '
+    'are medians of mher fast over those of the row, with bootstrapped 95 % intervals over seeds.'
 )
-INTERRUPTED = 'Interrupted: not all of the seeds asked for.'
+INTERRUPTED = 'Interrupted: not all of the seeds were run.'
 
 
 class Point(NamedTuple):
-    """An evaluation, and what it has cost to get there."""
+    """An evaluation, and the cost of learning up to it."""
 
-    steps: int
+    steps: float
     success_rate: float
     goals: int
-    """How many were tried."""
+    """Number of goals tried."""
     wall_seconds: float
     cpu_seconds: float
 
@@ -65,20 +59,20 @@ class Point(NamedTuple):
 Evaluate = Callable[[PolicyFunction, Sequence[int]], Evaluation]
 
 
-def measure(seeds: Sequence[int], limit: int, systems: Sequence[str] | None = None) -> Measured:
-    """Let each system learn in turn, once a seed, for ``limit`` steps at most."""
-    chosen = list(SYSTEMS) if systems is None else list(dict.fromkeys(systems))
+def measure(seeds: Sequence[int], limit: int, algorithms: Sequence[str] | None = None) -> Result:
+    """Run each algorithm once per seed, in turn, for at most ``limit`` steps."""
+    chosen = list(ALGORITHMS) if algorithms is None else list(dict.fromkeys(algorithms))
     for name in chosen:
-        if name not in SYSTEMS:
-            raise BenchError(f'there is no system {name!r}; there are {", ".join(SYSTEMS)}')
+        if name not in ALGORITHMS:
+            raise BenchError(f'unknown algorithm {name!r}; known: {", ".join(ALGORITHMS)}')
     torch.set_num_threads(1)
     for name in chosen:
-        # Not measured: what is loaded and set up only once would count against whoever is first.
-        learner = SYSTEMS[name].begin(seeds[0], limit)
+        # Warm up: one-time imports and setup must not count against the algorithm that is first.
+        learner = ALGORITHMS[name].begin(seeds[0], limit)
         if learner.learns_from > limit:
             raise BenchError(
-                f'{name} has learnt nothing before step {learner.learns_from}; '
-                f'the limit must be at least that, got {limit}'
+                f'limit: expected at least {learner.learns_from}, the first step at which {name} '
+                f'learns; got {limit}'
             )
         learner.learn_until(learner.learns_from)
     evaluator = Evaluator(TASK)
@@ -92,67 +86,63 @@ def measure(seeds: Sequence[int], limit: int, systems: Sequence[str] | None = No
         whole = [seed for seed in seeds if all(seed in curves[name] for name in chosen)]
         if not whole:
             raise
-        tell(f'interrupted: what follows is of seed {", ".join(map(str, whole))} alone')
+        log_progress(f'interrupted: the result is of seed {", ".join(map(str, whole))} only')
         curves = {name: {seed: curves[name][seed] for seed in whole} for name in chosen}
-    return findings(curves, interrupted)
+    return result_of(curves, interrupted)
 
 
 def evaluation_points(limit: int) -> list[int]:
-    """Return the numbers of steps after which all are evaluated."""
-    points: list[int] = []
-    steps = 0
-    while True:
-        steps += next(spacing for end, spacing in SPACINGS if steps < end)
-        if steps > limit:
-            return points
-        points.append(steps)
+    points = [0]
+    while points[-1] <= limit:
+        points.append(points[-1] + next(by for end, by in SPACINGS if points[-1] < end))
+    return points[1:-1]
 
 
 def reached(curve: Sequence[Point]) -> Point | None:
-    """Return the first of two successive evaluations that are good enough."""
+    """Return the first of two successive evaluations with enough success, if there is one."""
     for one, next_one in itertools.pairwise(curve):
         if min(one.success_rate, next_one.success_rate) >= SUCCESS:
             return one
     return None
 
 
-def findings(
+def result_of(
     curves: Mapping[str, Mapping[int, Sequence[Point]]], interrupted: bool = False
-) -> Measured:
-    """Return what evaluations of each system and seed show; of all the same seeds."""
+) -> Result:
+    """Return the result from the curve of each algorithm and seed; all have the same seeds."""
     costs = {name: _costs(list(by_seed.values())) for name, by_seed in curves.items()}
-    rivals = [name for name in curves if SYSTEMS[name].is_sb3]
+    columns = [
+        {name: values[:, column].tolist() for name, values in costs.items()} for column in range(3)
+    ]
+    baselines = [name for name in curves if ALGORITHMS[name].is_sb3]
     figures: dict[str, Any] = {'interrupted': interrupted}
-    for column, quantity in enumerate(('steps', 'wall', 'cpu')):
-        samples = {name: values[:, column].tolist() for name, values in costs.items()}
+    for quantity, samples in zip(('steps', 'wall', 'cpu'), columns, strict=True):
         medians = {name: float(np.median(values)) for name, values in samples.items()}
-        best = min(rivals, key=medians.__getitem__, default=None)
-        figures |= _ratio(f'{quantity}_ratio_vs_best_sb3', samples, best)
-        figures |= _ratio(f'{quantity}_ratio_vs_her_fast', samples, HER)
+        best = min(baselines, key=medians.__getitem__, default=None)
+        for key, other in (('best_sb3', best), ('her_fast', HER)):
+            ratio = f'{quantity}_ratio_vs_{key}'
+            figures |= {ratio: None, f'{ratio}_interval': None}
+            if other and _comparable(samples, other):
+                figures |= ratio_figures(ratio, samples, FAST, other)
         figures[f'best_sb3_in_{quantity}'] = best if best and medians[best] < NEVER else None
-        figures[f'median_{quantity}'] = {name: _plain(value) for name, value in medians.items()}
+        figures[f'median_{quantity}'] = {
+            name: value if value < NEVER else None for name, value in medians.items()
+        }
     raw = {
         'columns': Point._fields,
         'curves': {
             name: {str(seed): list(curve) for seed, curve in by_seed.items()}
             for name, by_seed in curves.items()
         },
-        'steps_wall_cpu': {
-            name: {
-                str(seed): [_plain(value) for value in row]
-                for seed, row in zip(by_seed, costs[name], strict=True)
-            }
-            for name, by_seed in curves.items()
-        },
     }
-    return Measured(figures, (_table(costs, interrupted),), raw, _picture(curves))
+    return Result(figures, (_table(columns, interrupted),), raw, _picture(curves))
 
 
 def _run(name: str, seed: int, limit: int, evaluate: Evaluate) -> list[Point]:
-    learner = SYSTEMS[name].begin(seed, limit)
+    learner = ALGORITHMS[name].begin(seed, limit)
     wall = cpu = 0.0
     curve: list[Point] = []
-    told = -math.inf
+    logged = -math.inf
     for steps in evaluation_points(limit):
         if steps < learner.learns_from:
             continue
@@ -160,100 +150,64 @@ def _run(name: str, seed: int, limit: int, evaluate: Evaluate) -> list[Point]:
         learner.learn_until(steps)
         wall += time.perf_counter() - started[0]
         cpu += time.process_time() - started[1]
-        goals = [episode_seed(seed, streams.TEST, steps, index) for index in range(GOALS)]
-        reached_goals = try_goals(evaluate, learner.policy(), goals)
-        rate = float(np.mean(reached_goals))
-        tried = len(reached_goals)
-        curve.append(Point(learner.steps, rate, tried, round(wall, 4), round(cpu, 4)))
-        if time.monotonic() > told + TELL_EVERY:
-            tell(f'seed {seed}, {name}: success {rate:.2f} after {learner.steps} steps')
-            told = time.monotonic()
+        goals = [episode_seed(seed, RngStream.TEST, steps, index) for index in range(GOALS)]
+        tried = try_goals(evaluate, learner.policy(), goals)
+        rate = float(np.mean(tried))
+        curve.append(Point(learner.steps, rate, len(tried), round(wall, 4), round(cpu, 4)))
+        if time.monotonic() > logged + PROGRESS_PERIOD:
+            log_progress(f'seed {seed}, {name}: success {rate:.2f} after {learner.steps} steps')
+            logged = time.monotonic()
         if reached(curve) is not None:
             break
     found = reached(curve)
-    where = f'there after {found.steps}' if found else f'not there after {learner.steps}'
-    tell(f'seed {seed}, {name}: {where} steps')
+    what = f'learnt after {found.steps}' if found else f'not learnt after {learner.steps}'
+    log_progress(f'seed {seed}, {name}: {what} steps')
     return curve
 
 
 def try_goals(evaluate: Evaluate, policy: PolicyFunction, goals: Sequence[int]) -> list[bool]:
-    """Return which goals are reached, tried by 25, and no more once too many have failed."""
-    bearable = round((1.0 - SUCCESS) * len(goals))
+    """Return the successes; goals are tried in groups of 25, until too many are missed."""
+    allowed = round((1.0 - SUCCESS) * len(goals))
     successes: list[bool] = []
     for start in range(0, len(goals), GOALS_AT_ONCE):
         part = evaluate(policy, goals[start : start + GOALS_AT_ONCE])
         successes += part.successes.tolist()
-        if successes.count(False) > bearable:
+        if successes.count(False) > allowed:
             break
     return successes
 
 
 def _costs(curves: Sequence[Sequence[Point]]) -> NDArray[np.float64]:
     """Return steps, wall and CPU seconds of each run (runs, 3)."""
-    found = [reached(curve) for curve in curves]
-    return np.array(
-        [
-            (NEVER,) * 3 if point is None else (point.steps, point.wall_seconds, point.cpu_seconds)
-            for point in found
-        ]
-    )
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if value < NEVER else None
-
-
-def _ratio(key: str, samples: Samples, other: str | None) -> dict[str, Any]:
-    """Return that of mher fast to another, and its interval; None where one has no median."""
-    if other is None or not _comparable(samples, other):
-        return {key: None, f'{key}_interval': None}
-    found = ratio_figures(key, samples, FAST, other)
-    return {**found, f'{key}_interval': [_plain(end) for end in found[f'{key}_interval']]}
+    found = [reached(curve) or Point(NEVER, 0.0, 0, NEVER, NEVER) for curve in curves]
+    return np.array([(point.steps, point.wall_seconds, point.cpu_seconds) for point in found])
 
 
 def _comparable(samples: Samples, other: str) -> bool:
+    """Return whether mher fast and another algorithm both have a finite median."""
     return all(name in samples and np.median(samples[name]) < NEVER for name in (FAST, other))
 
 
-def _table(costs: Mapping[str, NDArray[np.float64]], interrupted: bool) -> Table:
+def _table(columns: Sequence[Samples], interrupted: bool) -> Table:
+    """Return one row per algorithm, given steps, wall and CPU seconds of its runs."""
     rows = []
-    columns = [
-        {name: values[:, column].tolist() for name, values in costs.items()} for column in range(3)
-    ]
-    for name, values in costs.items():
-        medians = np.median(values, axis=0)
-        steps = values[:, 0]
+    for name, steps in columns[0].items():
+        wall, cpu = (number_text(np.median(samples[name]), '.3g') for samples in columns[1:])
+        middle, low, high = (number_text(f(steps), '.0f') for f in (np.median, np.min, np.max))
+        learnt = f'{int((np.array(steps) < NEVER).sum())} of {len(steps)}'
         ratios = [
             ratio_cell(samples, FAST, name) if _comparable(samples, name) else ''
             for samples in columns
         ]
-        rows.append(
-            (
-                SYSTEMS[name].title,
-                f'{int((steps < NEVER).sum())} of {len(steps)}',
-                f'{_cell(medians[0], ".0f")} [{_cell(steps.min(), ".0f")}, '
-                f'{_cell(steps.max(), ".0f")}]',
-                _cell(medians[1], '.3g'),
-                _cell(medians[2], '.3g'),
-                *ratios,
-            )
-        )
+        title = ALGORITHMS[name].title
+        rows.append((title, learnt, f'{middle} [{low}, {high}]', wall, cpu, *ratios))
     header = (
-        '',
-        'seeds that got there',
-        'steps',
-        'wall time [s], this machine',
-        'CPU time [s], this machine',
-        'mher fast over it: steps',
-        'wall time',
-        'CPU time',
+        *('', 'seeds that learnt', 'steps'),
+        *('wall time [s], this machine', 'CPU time [s], this machine'),
+        *('mher fast over it: steps', 'wall time', 'CPU time'),
     )
-    explained = f'{INTERRUPTED} {EXPLAINED}' if interrupted else EXPLAINED
-    return Table('', header, tuple(rows), explained)
-
-
-def _cell(value: float, form: str) -> str:
-    return f'{value:{form}}' if value < NEVER else 'never'
+    note = f'{INTERRUPTED} {NOTE}' if interrupted else NOTE
+    return Table('', header, tuple(rows), note)
 
 
 def _picture(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Figure:
@@ -263,7 +217,7 @@ def _picture(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Figure:
                 ([point.steps for point in curve], [point.success_rate for point in curve])
                 for curve in by_seed.values()
             ]
-            band(ax, runs, SYSTEMS[name].title, SYSTEMS[name].look)
+            band(ax, runs, ALGORITHMS[name].title, ALGORITHMS[name].look)
         ax.axhline(SUCCESS, color='#BBBBBB', linewidth=0.8, zorder=0)
         ax.set_xscale('log')
         ax.set_xlabel('environment steps')

@@ -1,10 +1,8 @@
-"""What the page in the browser costs policy_node."""
+"""How much the page in a browser slows policy_node down."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 import contextlib
-import os
+import itertools
 from pathlib import Path
 import shutil
 import subprocess
@@ -12,188 +10,121 @@ import tempfile
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
-from mher_ros.bench.answer_times import histogram, summary, taken_by
-from mher_ros.bench.bars import ratio_bars
-from mher_ros.bench.deploy import deployed_policy
-from mher_ros.bench.measured import BenchError, Measured
-from mher_ros.bench.resting_arm import RestingArm
-from mher_ros.bench.timing import ratio_cell, ratio_figures, tell
-from mher_ros.experiments.table import Table
-from mher_ros.policy.run import load as load_policy
-from mher_ros.ros.node_process import node_process
+from mher_ros.bench.response_times import histogram, summary
+from mher_ros.bench.result import BenchError, ratio_bars, Result
+from mher_ros.bench.stationary_arm import measuring, policy_parameters, StationaryArm
+from mher_ros.bench.timing import log_progress, ratio_cell, ratio_figures
+from mher_ros.experiments.tables import Table
+from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.common.status import subscribe_status, ViewStatus
 import numpy as np
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-
-__all__ = ['findings', 'measure']
 
 BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
 FLAGS = (
-    '--headless',
-    '--no-sandbox',
-    '--remote-debugging-port=0',
-    '--use-angle=swiftshader',
-    '--enable-unsafe-swiftshader',
-    '--window-size=1000,700',
+    *('--headless', '--no-sandbox', '--remote-debugging-port=0', '--use-angle=swiftshader'),
+    *('--enable-unsafe-swiftshader', '--window-size=1000,700'),
 )
-"""As on a machine without a graphics card: the browser draws on the cores that lead the arm."""
-ROBOT, OUTPUT, RATE = 'fetch', 'twist', 100
+"""Without a graphics card, the browser draws on the cores that command the arm."""
+OUTPUT, RATE = 'twist', 100
 NAMESPACE = '/watched'
-SWING = 2e-3
-"""By how much each joint swings, so that there is always something to draw [rad]."""
-START = 60.0
-"""Time in which a browser must have opened the page [s]."""
-WARM_UP = 2
-"""Time at the start of each turn that does not count [s]."""
+JITTER = 2e-3  # change of each joint between two states, so that the page has to draw [rad]
+START_TIMEOUT = 60.0  # time within which a browser must open the page [s]
+WARM_UP = 2  # time at the start of each turn that is not measured [s]
 OPEN, CLOSED = 'open', 'closed'
-EXPLAINED = (
-    f'{RATE} joint states a second of an arm that trembles visibly, answered with twists; a turn '
-    'with the page open in a headless browser that draws without a graphics card, then one '
-    'without view_node and browser. Microseconds of this machine, medians of turns, from the '
-    'receipt of a joint state to the end of publishing its command.'
+NOTE = (
+    f'{RATE} joint states per second of an arm that visibly trembles, answered with twists. Turns '
+    'alternate: with the page open in a headless browser without a graphics card, and without '
+    'view_node and browser. Microseconds on this machine, medians over turns, from the receipt of '
+    'a joint state to the end of publishing its command.'
 )
 
 
-def measure(seconds: int, rounds: int, seed: int, policy: str | None = None) -> Measured:
-    """Look how fast policy_node answers with the page open and without, ``seconds`` a turn."""
+def measure(seconds: int, rounds: int, seed: int, policy: str | None = None) -> Result:
+    """Time the commands of policy_node with and without the page, for ``seconds`` per turn."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise BenchError(f'a browser is needed, one of {", ".join(BROWSERS)}; there is none')
-    path = Path(policy) if policy else deployed_policy(ROBOT, seed)
-    load_policy(path)  # Nodes take a while to say that they cannot.
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    told: dict[str, list[list[int]]] = {OPEN: [], CLOSED: []}
-    context = Context()
-    rclpy.init(args=[], context=context)
-    parameters: dict[str, Any] = {
-        'robot': ROBOT,
-        'output': OUTPUT,
-        'command_rate': float(RATE),
-        'policy': str(path),
-        'outside': 'project',
-        'safety.goal_timeout': 0.0,
-        # A browser that starts may hold up the process that tells the states.
-        'safety.state_timeout': 1.0,
-    }
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / 'answers.npy'
-            with (
-                node_process(
-                    str(file),
-                    parameters,
-                    namespace=NAMESPACE,
-                    module='mher_ros.bench.noted_policy_node',
-                ) as node,
-                contextlib.closing(
-                    RestingArm(context, {NAMESPACE: node}, OUTPUT, RATE, SWING)
-                ) as arm,
-            ):
-                arm.wait_for_answers()
-                for number in range(rounds):
-                    for state, turns in told.items():
-                        tell(f'round {number + 1} of {rounds}, {state}')
-                        with contextlib.ExitStack() as at_the_end:
-                            if state == OPEN:
-                                at_the_end.enter_context(
-                                    _open_page(context, browser, lambda: arm.tell(10))
-                                )
-                            arm.wait_for_answers()
-                            arm.tell(WARM_UP * RATE)
-                            turns.append(arm.tell(seconds * RATE + 1)[NAMESPACE])
-            answers = np.load(file)
-    finally:
-        context.try_shutdown()
+        raise BenchError(f'found no browser; expected one of {", ".join(BROWSERS)}')
+    published: dict[str, list[list[int]]] = {OPEN: [], CLOSED: []}
+    with measuring(policy, seed) as (path, context), tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / 'responses.npy'
+        parameters = policy_parameters(path, OUTPUT, RATE)
+        # A starting browser may delay the process that publishes the joint states.
+        parameters['safety.state_timeout'] = 1.0
+        module = 'mher_ros.bench.response_times'
+        with contextlib.ExitStack() as stack:
+            node = stack.enter_context(
+                node_process(str(file), parameters, namespace=NAMESPACE, module=module)
+            )
+            arm = StationaryArm(context, {NAMESPACE: node}, OUTPUT, RATE, JITTER)
+            stack.callback(arm.close)
+            arm.wait_for_answers()
+            for number, (state, turns) in itertools.product(range(rounds), published.items()):
+                log_progress(f'round {number + 1} of {rounds}, {state}')
+                with _open_page(arm, browser) if state == OPEN else contextlib.nullcontext():
+                    arm.wait_for_answers()
+                    arm.publish_states(WARM_UP * RATE)
+                    turns.append(arm.publish_states(seconds * RATE + 1)[NAMESPACE])
+        responses = np.load(file)
     summaries = {
-        state: [summary(answers, times) for times in turns] for state, turns in told.items()
+        state: [summary(responses, times) for times in turns] for state, turns in published.items()
     }
-    raw = {
+    samples = {
         f'answers_with_the_page_{state}_by_microseconds': [
-            histogram(taken_by(answers, times)) for times in turns
+            histogram(responses, times) for times in turns
         ]
-        for state, turns in told.items()
+        for state, turns in published.items()
     }
-    return findings(summaries, seconds, raw)
+    return result_of(summaries, seconds, samples)
 
 
-def findings(
-    summaries: dict[str, list[dict[str, Any]]], seconds: int, raw: dict[str, Any]
-) -> Measured:
-    """Return what summaries of turns with the page open and closed show."""
-    samples = {state: [one['median_us'] for one in turns] for state, turns in summaries.items()}
+def result_of(
+    summaries: dict[str, list[dict[str, Any]]], seconds: int, samples: dict[str, Any]
+) -> Result:
+    """Return the result from the summary of each turn, by state of the page."""
+    medians = {state: [one['median_us'] for one in turns] for state, turns in summaries.items()}
     figures = {
-        **ratio_figures('ratio', samples, OPEN, CLOSED),
+        **ratio_figures('ratio', medians, OPEN, CLOSED),
         'seconds': seconds,
         'turns': summaries,
     }
     rows = []
     for state, turns in summaries.items():
-        missed = sum(one['missed'] for one in turns)
-        rows.append(
-            (
-                f'page {state}',
-                f'{np.median(samples[state]):.0f}',
-                f'{np.median([one["p99_us"] for one in turns]):.0f}',
-                f'{missed} of {len(turns) * seconds * RATE}',
-                ratio_cell(samples, state, CLOSED),
-            )
-        )
+        times = (np.median(medians[state]), np.median([one['p99_us'] for one in turns]))
+        missed = f'{sum(one["missed"] for one in turns)} of {len(turns) * seconds * RATE}'
+        ratio = ratio_cell(medians, state, CLOSED)
+        rows.append((f'page {state}', *(f'{value:.0f}' for value in times), missed, ratio))
     header = ('', 'median', 'p99', 'missed', 'median over page closed')
-    table = Table('Latency of policy_node', header, tuple(rows), EXPLAINED)
-    return Measured(figures, (table,), raw, ratio_bars((table,)))
+    table = Table('Latency of policy_node', header, tuple(rows), NOTE)
+    return Result(figures, (table,), samples, ratio_bars((table,)))
 
 
 @contextlib.contextmanager
-def _open_page(context: Context, browser: str, go_on: Callable[[], object]) -> Iterator[None]:
-    """Have a browser look at the arm; ``go_on`` keeps the arm going until it does."""
+def _open_page(arm: StationaryArm, browser: str) -> Iterator[None]:
+    """Open the page in a browser; joint states are published meanwhile."""
+    received = [ViewStatus()]
+
+    def wait_for(key: str) -> Any:
+        """Return a field of view_node's status once it is neither empty nor 0."""
+        deadline = time.monotonic() + START_TIMEOUT
+        while not getattr(received[-1], key):
+            if time.monotonic() > deadline:
+                raise BenchError(f'view_node has no {key} within {START_TIMEOUT:g} s')
+            arm.publish_states(10)
+        return getattr(received[-1], key)
+
     with (
         node_process('view_node', {'port': 0}, namespace=NAMESPACE),
-        contextlib.closing(_Watcher(context)) as watcher,
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
     ):
-        address = watcher.wait_for('address', go_on)
+        subscribe_status(arm.node, ViewStatus, f'{NAMESPACE}/view_node', received.append)
         process = subprocess.Popen(
-            [browser, *FLAGS, f'--user-data-dir={profile}', address],
+            [browser, *FLAGS, f'--user-data-dir={profile}', wait_for('address')],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         try:
-            watcher.wait_for('browsers', go_on)
+            wait_for('browsers')
             yield
         finally:
             process.terminate()
             process.wait()
-
-
-class _Watcher:
-    """Hears what view_node says of itself."""
-
-    def __init__(self, context: Context) -> None:
-        self._node = rclpy.create_node('page_watcher', context=context)
-        self._executor = SingleThreadedExecutor(context=context)
-        self._executor.add_node(self._node)
-        self._figures: dict[str, str] = {}
-        self._node.create_subscription(DiagnosticArray, '/diagnostics', self._take, 10)
-
-    def wait_for(self, key: str, go_on: Callable[[], object]) -> str:
-        """Return a figure once it is neither empty nor 0."""
-        deadline = time.monotonic() + START
-        while self._figures.get(key, '') in ('', '0'):
-            if time.monotonic() > deadline:
-                raise BenchError(
-                    f'view_node should tell its {key} within {START:g} s; it does not'
-                )
-            go_on()
-            self._executor.spin_once(timeout_sec=0.0)
-        return self._figures[key]
-
-    def close(self) -> None:
-        self._executor.shutdown(timeout_sec=1.0)
-        self._node.destroy_node()
-
-    def _take(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            if f'/{status.name}' == f'{NAMESPACE}/view_node':
-                self._figures = {pair.key: pair.value for pair in status.values}

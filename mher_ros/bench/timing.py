@@ -1,85 +1,70 @@
-"""Rivals timed in turn, so that whatever slows the machine down slows all of them."""
+"""Contestants timed in turn, so that whatever slows the machine down slows all of them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
+import math
+import subprocess
 import sys
 import time
 from typing import Any
 
-from mher_ros.experiments.bootstrap import CONFIDENCE, DRAWS, SEED
+from mher_ros.experiments.metrics import DRAWS, interval, SEED
+from mher_ros.experiments.provenance import cores
 import numpy as np
 
-__all__ = [
-    'median_ratio',
-    'ratio_cell',
-    'ratio_figures',
-    'ratio_interval',
-    'Samples',
-    'take_turns',
-    'tell',
-]
-
 Samples = Mapping[str, Sequence[float]]
-"""Of each rival, one a round."""
+"""One value per round, by contestant."""
 
-TELL_EVERY = 2.0
-"""Seconds between two words on how far it is."""
+PROGRESS_PERIOD = 2.0  # least time between two lines of progress [s]
 
 
 def take_turns(
-    rivals: Mapping[str, Callable[[], object]],
+    contestants: Mapping[str, Callable[[], object]],
     rounds: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
-    """Call each rival once a round and return the seconds of its calls; one call each is free."""
-    seconds: dict[str, list[float]] = {name: [] for name in rivals}
-    told = time.monotonic()
+    """Call each once per round; return the seconds of its calls, without the first one."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    logged = time.monotonic()
     for number in range(rounds + 1):
-        for name, run in rivals.items():
+        for name, run in contestants.items():
             started = clock()
             run()
             if number:
                 seconds[name].append(clock() - started)
-        if number and time.monotonic() > told + TELL_EVERY:
-            tell(f'round {number} of {rounds}')
-            told = time.monotonic()
+        if number and time.monotonic() > logged + PROGRESS_PERIOD:
+            log_progress(f'round {number} of {rounds}')
+            logged = time.monotonic()
     return seconds
 
 
 def median_ratio(samples: Samples, one: str, other: str) -> float:
-    """Return the median of ``one`` over that of ``other``."""
     return float(np.median(samples[one]) / np.median(samples[other]))
 
 
 def ratio_interval(samples: Samples, one: str, other: str) -> tuple[float, float]:
     """
-    Return the 95 % interval of ``median_ratio``, made by drawing the rounds again.
+    Return the bootstrapped 95 % interval of ``median_ratio``.
 
-    A draw has both samples of a round, which what slowed one down may have slowed down, too.
-    Samples may be infinite (never): then so may the interval.
+    Rounds are resampled in pairs, because a load slows both contestants of a round. Samples may
+    be infinite (never), and then so may the interval.
     """
     both = np.array([samples[one], samples[other]], float)
     rounds = both.shape[1]
     drawn = np.random.default_rng(SEED).integers(rounds, size=(DRAWS, rounds))
     ours, theirs = np.median(both[:, drawn], axis=2)
     with np.errstate(invalid='ignore'):
-        ratios = np.where(np.isinf(ours), np.inf, ours / theirs)
-    ratios.sort()
-    outside = int((1.0 - CONFIDENCE) / 2.0 * DRAWS)
-    return float(ratios[outside]), float(ratios[-1 - outside])
+        return interval(np.where(np.isinf(ours), np.inf, ours / theirs))
 
 
 def ratio_figures(key: str, samples: Samples, one: str, other: str) -> dict[str, Any]:
-    """Return the ratio of medians under ``key``, and its interval."""
-    return {
-        key: median_ratio(samples, one, other),
-        f'{key}_interval': list(ratio_interval(samples, one, other)),
-    }
+    """Return JSON values of the ratio and its interval, in which infinity is None."""
+    ends = [end if math.isfinite(end) else None for end in ratio_interval(samples, one, other)]
+    return {key: median_ratio(samples, one, other), f'{key}_interval': ends}
 
 
 def ratio_cell(samples: Samples, one: str, other: str) -> str:
-    """Return the ratio of medians for a table, with its interval unless it is that to itself."""
+    """Return the ratio of medians and its interval for a table; only 1.00 for one to itself."""
     ratio = f'{median_ratio(samples, one, other):.2f}'
     if one == other:
         return ratio
@@ -87,6 +72,20 @@ def ratio_cell(samples: Samples, one: str, other: str) -> str:
     return f'{ratio} [{low:.2f}, {high:.2f}]'
 
 
-def tell(text: str) -> None:
-    """Say how far it is, beside what the benchmark prints."""
+def log_progress(text: str) -> None:
+    """Print a line to stderr; stdout holds the result alone."""
     print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def busy_cores() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Run one busy process for each core that this process may use, and end them all."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(cores()):
+            processes.append(subprocess.Popen([sys.executable, '-c', 'while True: pass']))
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()

@@ -1,76 +1,51 @@
 """
 The command line: ``mher --help`` lists the commands.
 
-Each command is a module with a ``SUMMARY``, ``declare`` (its arguments) and ``run``. What is
-heavy (torch, MuJoCo, ROS) is imported inside ``run``, so that ``--help`` answers at once.
+Only the ``run`` of a command imports torch, MuJoCo and ROS, so that ``--help`` is fast.
 """
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import os
 import sys
-from typing import Protocol
 
 import mher_ros
-from mher_ros.cli import (
-    bench,
-    clear,
-    demo,
-    evaluate,
-    experiment,
-    export,
-    goal,
-    options,
-    render,
-    robot,
-    stop,
-    tasks,
-    train,
-    up,
-    view,
-)
-from mher_ros.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USE
-from mher_ros.errors import MherError
+from mher_ros.cli import arm, bench, experiment, policy, train, view
+from mher_ros.cli.arguments import Command, FAILED, INTERRUPTED, WRONG_USE
+from mher_ros.errors import explaining_missing_extras, MherError
 
 __all__ = ['main']
 
-
-class Command(Protocol):
-    """What a module of this package offers."""
-
-    SUMMARY: str
-
-    def declare(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, chosen: argparse.Namespace) -> int | None: ...
-
-
-COMMANDS: dict[str, Command] = {
-    'tasks': tasks,
-    'train': train,
-    'up': up,
-    'goal': goal,
-    'stop': stop,
-    'clear': clear,
-    'evaluate': evaluate,
-    'export': export,
-    'render': render,
-    'robot': robot,
-    'view': view,
-    'options': options,
-    'experiment': experiment,
-    'bench': bench,
-    'demo': demo,
+COMMANDS = {
+    'tasks': train.TASKS_COMMAND,
+    'train': train.TRAIN,
+    'up': arm.UP,
+    'goal': arm.GOAL,
+    'stop': arm.STOP,
+    'clear': arm.CLEAR,
+    'evaluate': policy.EVALUATE,
+    'export': policy.EXPORT,
+    'render': policy.RENDER,
+    'robot': policy.ROBOT,
+    'view': view.VIEW,
+    'options': train.OPTIONS,
+    'experiment': experiment.EXPERIMENT,
+    'bench': bench.BENCH,
+    'demo': arm.DEMO,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code."""
-    chosen = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        prog='mher', description='Learn goal-reaching policies with MHER, and run them.'
+    )
+    parser.add_argument('--version', action='version', version=mher_ros.__version__)
+    _declare(parser, 'COMMAND', COMMANDS)
+    chosen = parser.parse_args(arguments)
+    sys.path.insert(0, os.getcwd())  # for module:Class in the working folder
     try:
-        code = int(COMMANDS[chosen.command].run(chosen) or 0)
+        with explaining_missing_extras():
+            code = int(chosen.chosen_command.run(chosen) or 0)
         sys.stdout.flush()
         return code
     except MherError as error:
@@ -80,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print('interrupted', file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Nobody reads on; let the interpreter write what is left at its end to nowhere.
+        # The reader has gone; the interpreter flushes the rest to nowhere at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError as error:
@@ -89,14 +64,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog='mher', description='Learn to reach with MHER, and run what was learnt.'
-    )
-    parser.add_argument('--version', action='version', version=mher_ros.__version__)
-    parsers = parser.add_subparsers(required=True, metavar='COMMAND', dest='command')
-    for name, command in COMMANDS.items():
-        command.declare(
-            parsers.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
+def _declare(
+    parser: argparse.ArgumentParser, metavar: str, commands: Mapping[str, Command]
+) -> None:
+    parsers = parser.add_subparsers(required=True, metavar=metavar)
+    for name, command in commands.items():
+        raw = argparse.RawDescriptionHelpFormatter
+        one = parsers.add_parser(
+            name,
+            help=command.summary,
+            description=command.summary,
+            epilog=command.epilog,
+            formatter_class=raw if '\n' in command.epilog else argparse.HelpFormatter,
         )
-    return parser
+        one.set_defaults(chosen_command=command)
+        for flags, choices in command.arguments:
+            one.add_argument(*flags, **choices)
+        if command.commands:
+            _declare(one, command.metavar, command.commands)

@@ -1,9 +1,7 @@
 """``mher bench``."""
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Mapping
+from functools import partial
 import importlib
 import json
 from pathlib import Path
@@ -11,269 +9,209 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
-from mher_ros.cli.argument_types import names, positive, positives, seed, seeds
-from mher_ros.cli.exit_codes import FAILED, INTERRUPTED
+from mher_ros.cli import arguments
+from mher_ros.cli.arguments import Argument, argument, Command, FAILED, INTERRUPTED, JSON, positive
+from mher_ros.ros.bringup.processes import require_rclpy
 
-SUMMARY = 'measure, against a rival in the same run where there is one'
-
-ALL = 'all of these, one after the other, into a page'
 KEPT = Path('runs') / 'bench'
 PAGE = KEPT / 'benchmarks.md'
 
 
 class Benchmark(NamedTuple):
-    """A module of ``mher_ros.bench`` with a function ``measure`` of these arguments."""
+    """A module of ``mher_ros.bench`` with a function ``measure`` that takes these arguments."""
 
     summary: str
     takes: str
-    """How long, with its defaults, on two cores that have nothing else to do."""
-    arguments: Mapping[str, dict[str, Any]]
+    """Its duration with default arguments, on two idle cores."""
+    arguments: tuple[Argument, ...]
 
 
-def _rounds(default: int) -> dict[str, Any]:
-    return {
-        'type': positive,
-        'default': default,
-        'metavar': 'N',
-        'help': f'times that each rival takes its turn (default {default})',
-    }
+def _option(flag: str, default: Any, text: str, **choices: Any) -> Argument:
+    return argument(flag, f'{text} (default {default})', default=default, **choices)
 
 
-SEED = {'type': seed, 'default': 0, 'help': 'of training, and of goals (default 0)'}
-POLICY = {
-    'metavar': 'FILE',
-    'help': 'policy file (default: one is trained, once, below runs/deploy)',
-}
+def _count(flag: str, default: int, text: str) -> Argument:
+    return _option(flag, default, text, type=positive, metavar='N')
+
+
+def _rounds(default: int) -> Argument:
+    return _count('--rounds', default, 'turns of each contestant')
+
+
+SEED = _option('--seed', 0, 'of training, and of goals', type=arguments.seed)
+POLICY = argument(
+    '--policy', 'policy file (default: one is trained, once, below runs/deploy)', metavar='FILE'
+)
 BENCHMARKS = {
     'learning': Benchmark(
         'steps and time until fetch_reach is learnt, against stable-baselines3',
         'an hour',
-        {
-            'seeds': {
-                'type': seeds,
-                'default': '11-15',
-                'metavar': 'N',
-                'help': 'how many, or which (1-5; 1,2,7) (default 11-15)',
-            },
-            'limit': {
-                'type': positive,
-                'default': 20_000,
-                'metavar': 'N',
-                'help': 'steps after which a run is given up (default 20000)',
-            },
-            'systems': {
-                'type': names,
-                'metavar': 'A,B',
-                'help': 'of mher_fast, mher_paper, her_fast, sb3_sac, sb3_ddpg, '
-                'sb3_sac_our_pace, sb3_ddpg_our_pace (default: all)',
-            },
-        },
+        (
+            _option(
+                '--seeds',
+                '11-15',
+                'number, or list (1-5; 1,2,7)',
+                type=arguments.seeds,
+                metavar='N',
+            ),
+            _count('--limit', 20_000, 'steps after which a run is given up'),
+            argument(
+                '--algorithms',
+                'such as mher_fast,sb3_sac (default: all; an unknown name lists them)',
+                type=arguments.names,
+                metavar='A,B',
+            ),
+        ),
     ),
     'step': Benchmark(
-        'steps of fetch_reach against those of the shipped one; 100 goals against a plain loop',
+        'steps of fetch_reach against those of FetchReach-v4; 100 goals against a plain loop',
         '3 minutes',
-        {'rounds': _rounds(15)},
+        (_rounds(15),),
     ),
     'update': Benchmark(
         "one gradient update of mher and of her against one of stable-baselines3's DDPG+HER",
         'a minute',
-        {'rounds': _rounds(40)},
+        (_rounds(40),),
     ),
     'bridge': Benchmark(
         'steps of fetch_reach behind ROS topics against those in one process and bare messages',
         'a minute',
-        {
-            'steps': {
-                'type': positive,
-                'default': 10_000,
-                'metavar': 'N',
-                'help': 'steps of each, at least 4000 (default 10000)',
-            }
-        },
+        (_count('--steps', 10_000, 'steps of each'),),
     ),
     'latency': Benchmark(
-        'from a joint state to its command, against a node that only answers',
+        'time from a joint state to its command, against nodes that only echo',
         '4 minutes',
-        {
-            'seconds': {
-                'type': positive,
-                'default': 10,
-                'metavar': 'N',
-                'help': 'of each output, rate and load (default 10)',
-            },
-            'rates': {
-                'type': positives,
-                'default': [25, 100, 500],
-                'metavar': 'HZ,...',
-                'help': 'joint states a second (default 25,100,500)',
-            },
-            'load': {
-                'choices': ('both', 'without', 'with'),
-                'default': 'both',
-                'help': 'with or without every core kept busy beside it (default both)',
-            },
-            'seed': SEED,
-            'policy': POLICY,
-        },
+        (
+            _count('--seconds', 10, 'of each output, rate and load'),
+            argument(
+                '--rates',
+                'joint states per second (default 25,100,500)',
+                type=arguments.positives,
+                default=[25, 100, 500],
+                metavar='HZ,...',
+            ),
+            SEED,
+            POLICY,
+        ),
     ),
     'page': Benchmark(
-        'what the page in the browser costs policy_node',
+        'latency of policy_node with the page open in a browser, against closed',
         '3 minutes',
-        {
-            'seconds': {
-                'type': positive,
-                'default': 10,
-                'metavar': 'N',
-                'help': 'of each turn (default 10)',
-            },
-            'rounds': _rounds(5),
-            'seed': SEED,
-            'policy': POLICY,
-        },
-    ),
-    'scale': Benchmark(
-        'how updates, memory, evaluation and training grow with what one may choose',
-        '3 minutes',
-        {
-            'rounds': _rounds(20),
-            'axes': {
-                'type': names,
-                'metavar': 'A,B',
-                'help': 'of replay, members, rollout, batch, goals, collecting, training '
-                '(default: all)',
-            },
-        },
+        (_count('--seconds', 10, 'of each turn'), _rounds(5), SEED, POLICY),
     ),
     'deploy': Benchmark(
         'a policy on a simulated arm: goals reached, error, time',
         '6 minutes',
-        {
-            'robot': {
-                'default': 'fetch',
-                'help': 'a name in config/robots, or a YAML file (default fetch)',
-            },
-            'goals': {
-                'type': positive,
-                'default': 100,
-                'metavar': 'N',
-                'help': 'that the arm is sent to (default 100)',
-            },
-            'output': {
-                'default': 'robot',
-                'help': "what the arm is told (default: what the robot's file says)",
-            },
-            'seed': SEED,
-            'policy': POLICY,
-        },
+        (
+            _option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
+            _count('--goals', 100, 'that the arm is sent to'),
+            argument(
+                '--output', "kind of command (default: that of the robot's file)", default='robot'
+            ),
+            _option(
+                '--controller',
+                'both',
+                'the policy, its baseline, or both with the same goals',
+                choices=('both', 'policy', 'straight_line'),
+            ),
+            SEED,
+            POLICY,
+        ),
     ),
 }
+NEEDS_ROS = ('bridge', 'latency', 'page', 'deploy')
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    parsers = parser.add_subparsers(required=True, metavar='WHAT', dest='what')
-    for name, benchmark in BENCHMARKS.items():
-        summary = f'{benchmark.summary} (about {benchmark.takes} on two quiet cores)'
-        one = parsers.add_parser(name, help=summary, description=summary)
-        for argument, choices in benchmark.arguments.items():
-            one.add_argument(f'--{argument}', **choices)
-        one.add_argument('--json', action='store_true', help='print one JSON object')
-        one.add_argument(
-            '--out',
-            type=Path,
-            default=KEPT,
-            metavar='DIR',
-            help=f'where {name}.json and its picture are written (default {KEPT})',
-        )
-    summary = f'{ALL} (about an hour and a half on two quiet cores)'
-    together = parsers.add_parser('all', help=summary, description=summary)
-    together.add_argument(
-        '--page',
-        type=Path,
-        default=PAGE,
-        metavar='FILE',
-        help='Markdown that the findings are written into, between its two marks, or that is '
-        f'made (default {PAGE})',
-    )
-    together.add_argument(
-        '--out',
-        type=Path,
-        default=KEPT,
-        metavar='DIR',
-        help=f'where JSON and pictures are written (default {KEPT})',
-    )
-    together.add_argument(
-        '--missing', action='store_true', help='measure only what DIR does not hold yet'
-    )
+def _measure(name: str, chosen: argparse.Namespace) -> int:
+    from mher_ros.bench import result
 
-
-def run(chosen: argparse.Namespace) -> int:
-    from mher_ros.bench import measured
-
-    measured.make_folder(chosen.out)
-    if chosen.what == 'all':
-        return _all(chosen.page, chosen.out, chosen.missing)
-    arguments = {name: getattr(chosen, name) for name in BENCHMARKS[chosen.what].arguments}
-    try:
-        module = importlib.import_module(f'mher_ros.bench.{chosen.what}')
-        found = module.measure(**arguments)
-    except ModuleNotFoundError as error:
-        if not _is_of_ros(error.name or ''):
-            raise
-        raise measured.BenchError(
-            f'{chosen.what} needs ROS, and {error.name} was not found: source a ROS 2 '
-            'installation, or use the environment that `make venv` creates'
-        ) from error
-    values = measured.to_dict(chosen.what, found, arguments)
+    result.make_folder(chosen.out)
+    flags = [flag.removeprefix('--') for [flag], _ in BENCHMARKS[name].arguments]
+    given = {flag: getattr(chosen, flag) for flag in flags}
+    if name in NEEDS_ROS:
+        require_rclpy()
+    found = importlib.import_module(f'mher_ros.bench.{name}').measure(**given)
+    values = result.to_dict(name, found, given)
     interrupted = bool(found.figures.get('interrupted'))
-    # Beside what a whole run has left, not over it.
-    name = f'{chosen.what}.partial' if interrupted else chosen.what
-    path = measured.write(name, values, found.picture, chosen.out)
+    # A partial result does not replace a whole one.
+    file = f'{name}.partial' if interrupted else name
+    path = result.write(file, values, found.picture, chosen.out)
     if chosen.json:
         print(json.dumps(values, allow_nan=False))
     else:
-        print(f'{measured.text(found)}\n\n{path}')
+        print(*map(result.markdown_section, found.tables), path, sep='\n\n')
     return INTERRUPTED if interrupted else 0
 
 
-def _is_of_ros(module: str) -> bool:
-    package = module.partition('.')[0]
-    return package in ('rclpy', 'std_srvs') or package.endswith(('_msgs', '_interfaces'))
+def _all(chosen: argparse.Namespace) -> int:
+    from mher_ros.bench.report import write_report
+    from mher_ros.bench.result import make_folder
 
-
-def _all(page: Path, folder: Path, only_missing: bool) -> int:
-    from mher_ros.bench.document import write_document
-
-    failed = []
+    make_folder(chosen.out)
     summaries = {name: benchmark.summary for name, benchmark in BENCHMARKS.items()}
-    # Before anything is measured, too: a page that cannot be written is told of at once.
-    write_document(page, folder, summaries)
+    failed = []
+    # Also before the first benchmark: a page that cannot be written fails at once.
+    write_report(chosen.page, chosen.out, summaries)
     for number, name in enumerate(BENCHMARKS, 1):
-        kept = folder / f'{name}.json'
-        if only_missing and kept.exists():
+        kept = chosen.out / f'{name}.json'
+        if chosen.missing and kept.exists():
             continue
         print(f'=== {name} ({number} of {len(BENCHMARKS)})', flush=True)
-        # If it fails, what was found another time must not pass for what was found now.
+        # If it fails, the page must not show an older result.
         kept.unlink(missing_ok=True)
-        # A process each: none finds the threads, caches and core that another has left.
-        command = [sys.executable, '-m', 'mher_ros', 'bench', name, '--out', str(folder)]
+        # One process each: threads, caches and core affinity of one do not affect the next.
+        command = [sys.executable, '-m', 'mher_ros', 'bench', name, '--out', str(chosen.out)]
         with subprocess.Popen(command) as process:
             try:
                 if process.wait():
                     failed.append(name)
             except KeyboardInterrupt:
-                _let_it_end(process)
-                write_document(page, folder, summaries)
+                # That process got the signal, too; the next Ctrl-C kills it.
+                try:
+                    process.wait()
+                except KeyboardInterrupt:
+                    process.kill()
+                write_report(chosen.page, chosen.out, summaries)
                 return INTERRUPTED
-        write_document(page, folder, summaries)
-    print(f'page: {page}')
+        write_report(chosen.page, chosen.out, summaries)
+    print(f'page: {chosen.page}')
     if failed:
         print(f'mher: failed: {", ".join(failed)}', file=sys.stderr)
     return FAILED if failed else 0
 
 
-def _let_it_end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process that Ctrl-C has reached as well; the next one kills it."""
-    try:
-        process.wait()
-    except KeyboardInterrupt:
-        process.kill()
+def _out(files: str) -> Argument:
+    return _option('--out', KEPT, f'folder for {files}', type=Path, metavar='DIR')
+
+
+ALL = Command(
+    'run all benchmarks, and write a page (about an hour and a half on two idle cores)',
+    _all,
+    (
+        _option(
+            '--page',
+            PAGE,
+            'Markdown file for the results, which go between its two marks; made if missing',
+            type=Path,
+            metavar='FILE',
+        ),
+        _out('JSON files and pictures'),
+        argument('--missing', 'run only those without a file in DIR', action='store_true'),
+    ),
+)
+BENCH = Command(
+    'benchmarks, most of them against a baseline in the same run',
+    _all,
+    metavar='WHAT',
+    commands={
+        **{
+            name: Command(
+                f'{benchmark.summary} (about {benchmark.takes} on two idle cores)',
+                partial(_measure, name),
+                (*benchmark.arguments, JSON, _out(f'{name}.json and its picture')),
+            )
+            for name, benchmark in BENCHMARKS.items()
+        },
+        'all': ALL,
+    },
+)

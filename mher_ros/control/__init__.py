@@ -1,1 +1,1 @@
-"""What decides how an arm moves, without ROS: kinematics, and actions as commands."""
+"""The command path from goals and actions to an arm's commands; no ROS."""

@@ -1,13 +1,15 @@
-"""Whether a policy can lead an arm's tool, and what it sees of it."""
+"""Checks whether a policy can move an arm's tool, and makes its observations."""
 
-from __future__ import annotations
+from collections.abc import Mapping
 
 from mher_ros.errors import MherError
-from mher_ros.interface import Field, TaskInterface
+from mher_ros.interface import Field, SOURCES, TaskInterface
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['check_fit', 'FitError', 'Observer']
+Index = NDArray[np.intp]
+Tool = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Position (3,) [m] and velocity (3,) [m/s]."""
 
 AXES = 'xyz'
 MEANINGS = ('tool_displacement', 'target_displacement')
@@ -19,102 +21,96 @@ ABSENT_POSITION, ABSENT_VELOCITY = (
     tuple(f'{side}_finger_{what}' for side in ('right', 'left'))
     for what in ('position', 'velocity')
 )
-"""What an arm need not have: the contract's nominal value stands for it."""
-PERIODS = (0.005, 1.0)
-"""Shortest and longest control period that is carried out [s]."""
+"""Fields that an arm may lack: the observation has the contract's nominal value instead."""
+PERIODS = (0.005, 1.0)  # shortest and longest control period that is accepted [s]
 
 
 class FitError(MherError, ValueError):
-    """A policy that does not fit; the text says what was expected and what its contract says."""
+    """A policy does not fit an arm; the text says what was expected and what was found."""
 
 
 class Observer:
-    """What a policy sees of a tool: its fields by name, in its units."""
+    """Makes a policy's observation: its fields by name, in its units, each from its source."""
 
     def __init__(self, interface: TaskInterface) -> None:
         check_fit(interface)
         fields = interface.observation
-        names = [field.name for field in fields]
         self._nominal = np.array([field.nominal for field in fields])
-        self._position = np.array([names.index(name) for name in POSITION])
-        seen = [name for name in VELOCITY if name in names]
-        self._velocity = np.array([names.index(name) for name in seen], np.intp)
-        self._axes = np.array([VELOCITY.index(name) for name in seen], np.intp)
-        self._factors = np.array([_seconds(fields[index], interface) for index in self._velocity])
+        self._entries: dict[str, tuple[Index, Index, NDArray[np.float64]]] = {}
+        for source in SOURCES:
+            # Entries of the observation, and which of (position, velocity) they show (6,).
+            seen = [
+                (
+                    index,
+                    (*POSITION, *VELOCITY).index(field.name),
+                    _seconds(field, interface) if field.name in VELOCITY else 1.0,
+                )
+                for index, field in enumerate(fields)
+                if field.name in (*POSITION, *VELOCITY) and field.source == source
+            ]
+            if seen:
+                entries, shown, factors = zip(*seen, strict=True)
+                self._entries[source] = np.array(entries), np.array(shown), np.array(factors)
+        self.sources = tuple(self._entries)
+        """Sources that are observed: ``measured``, ``setpoint``, or both."""
 
-    def __call__(
-        self, position: NDArray[np.float64], velocity: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def __call__(self, tools: Mapping[str, Tool]) -> NDArray[np.float64]:
         """
-        Return the observation (n,) of a tool at ``position`` (3,) [m] with ``velocity`` [m/s].
+        Return the observation (n,) of ``tools``, by source: positions [m] and velocities [m/s].
 
-        Both are the policy's own: ``Workspace.to_policy`` and ``velocity_to_policy``.
+        They are in the policy's workspace: ``Workspace.to_policy`` and ``velocity_to_policy``.
         """
         observation = self._nominal.copy()
-        observation[self._position] = position
-        observation[self._velocity] = velocity[self._axes] * self._factors
+        for source, (entries, shown, factors) in self._entries.items():
+            observation[entries] = np.concatenate(tools[source])[shown] * factors
         return observation
 
 
 def check_fit(interface: TaskInterface) -> None:
-    """Raise FitError unless a policy with this interface can lead a tool in space."""
-    if interface.action_meaning not in MEANINGS:
-        raise _unfit(
-            interface, f'actions that mean {" or ".join(MEANINGS)}', interface.action_meaning
-        )
+    """Raise FitError unless a policy with this interface can move a tool to positions."""
+
+    def require(holds: bool, expected: str, got: object) -> None:
+        if not holds:
+            raise _unfit(interface, expected, got)
+
+    meaning, period, action = interface.action_meaning, interface.control_period, interface.action
+    require(meaning in MEANINGS, f'actions that mean {" or ".join(MEANINGS)}', meaning)
     goal = [(field.name, field.unit) for field in interface.goal]
-    if goal != [(name, 'm') for name in POSITION]:
-        raise _unfit(interface, f'a goal of {", ".join(POSITION)} in m', _text(interface.goal))
-    _check_observation(interface)
-    _check_action(interface)
-    if not PERIODS[0] <= interface.control_period <= PERIODS[1]:
-        raise _unfit(
-            interface,
-            f'a control period of {PERIODS[0]} to {PERIODS[1]} s',
-            f'{interface.control_period} s',
-        )
-
-
-def _check_observation(interface: TaskInterface) -> None:
-    fields = interface.observation
-    for field in fields:
-        if not np.isfinite(field.nominal):
-            raise _unfit(interface, f'a finite nominal {field.name}', field.nominal)
-        if field.name in (*VELOCITY, *ABSENT_VELOCITY):
+    is_position = goal == [(name, 'm') for name in POSITION]
+    require(is_position, f'a goal of {", ".join(POSITION)} in m', _text(interface.goal))
+    known = (*POSITION, *VELOCITY, *ABSENT_POSITION, *ABSENT_VELOCITY)
+    for field in interface.observation:
+        name = field.name
+        require(bool(np.isfinite(field.nominal)), f'a finite nominal {name}', field.nominal)
+        require(name in known, f'an observation of any of {", ".join(known)}', name)
+        if name in (*VELOCITY, *ABSENT_VELOCITY):
             _seconds(field, interface)
-        elif field.name not in (*POSITION, *ABSENT_POSITION):
-            known = ', '.join((*POSITION, *VELOCITY, *ABSENT_POSITION, *ABSENT_VELOCITY))
-            raise _unfit(interface, f'an observation of any of {known}', field.name)
-        elif field.unit != 'm':
-            raise _unfit(interface, f'{field.name} in m', field.unit)
-    names = tuple(field.name for field in fields)
-    if len(set(names)) < len(names):
-        raise _unfit(interface, 'each field of the observation once', ', '.join(names))
+        else:
+            require(field.unit == 'm', f'{name} in m', field.unit)
+    names = tuple(field.name for field in interface.observation)
+    is_once = len(set(names)) == len(names)
+    require(is_once, 'each field of the observation once', ', '.join(names))
     achieved = tuple(names[index] for index in interface.achieved_index)
-    if achieved != POSITION:
-        raise _unfit(interface, f'{", ".join(POSITION)} as what is achieved', ', '.join(achieved))
-    if interface.goal_index:
-        raise _unfit(interface, 'an observation without the goal', f'{interface.goal_index}')
-
-
-def _check_action(interface: TaskInterface) -> None:
-    action = interface.action
+    require(
+        achieved == POSITION, f'{", ".join(POSITION)} as what is achieved', ', '.join(achieved)
+    )
+    index = interface.goal_index
+    require(not index, 'an observation without the goal', index)
     for name, field in zip(TARGET, action, strict=False):
-        if (field.name, field.unit) != (name, 'm') or not 0.0 < field.scale < np.inf:
-            raise _unfit(
-                interface,
-                f'{name} in m with a scale above 0',
-                f'{field.name} in {field.unit} with a scale of {field.scale}',
-            )
-    if len(action) < len(TARGET):
-        raise _unfit(interface, f'an action of {", ".join(TARGET)}', _text(action))
+        require(
+            (field.name, field.unit) == (name, 'm') and 0.0 < field.scale < np.inf,
+            f'{name} in m with a scale above 0',
+            f'{field.name} in {field.unit} with a scale of {field.scale}',
+        )
+    require(len(action) >= len(TARGET), f'an action of {", ".join(TARGET)}', _text(action))
     for field in action[len(TARGET) :]:
-        if field.scale != 0.0:
-            raise _unfit(
-                interface,
-                f'an action that moves the tool only, after {TARGET[-1]} a scale of 0',
-                f'{field.name} with a scale of {field.scale}',
-            )
+        require(
+            field.scale == 0.0,
+            f'an action that moves the tool only, after {TARGET[-1]} a scale of 0',
+            f'{field.name} with a scale of {field.scale}',
+        )
+    low, high = PERIODS
+    require(low <= period <= high, f'a control period of {low} to {high} s', f'{period} s')
 
 
 def _seconds(field: Field, interface: TaskInterface) -> float:
@@ -133,5 +129,5 @@ def _text(fields: tuple[Field, ...]) -> str:
 
 def _unfit(interface: TaskInterface, expected: str, got: object) -> FitError:
     return FitError(
-        f'a policy for {interface.task} cannot lead a tool: expected {expected}, got {got}'
+        f'a policy for {interface.task} cannot command a tool: expected {expected}, got {got}'
     )

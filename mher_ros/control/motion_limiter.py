@@ -1,27 +1,24 @@
-"""The last word on a tool's velocity: slow enough, smooth enough, and inside a box."""
-
-from __future__ import annotations
+"""Limits the velocity of a tool: speed, acceleration, and room to brake before its box."""
 
 import dataclasses
 import math
 
-from mher_ros.control.box import read_box
 from mher_ros.options import check, option
+from mher_ros.robots.workspace import read_box
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ['MotionLimiter', 'MotionLimits']
+Vector = NDArray[np.float64]
 
 ROUNDING = 1.0 - 1e-9
-"""Limits are undercut by this much, so that not even the last bit of a result exceeds them."""
+"""Factor of limits, so that rounding errors do not exceed them."""
 
-ABSURD = 1e6
-"""Nobody who wants to move this fast is listened to [m/s]."""
+ABSURD = 1e6  # velocity from which on it is treated as 0 [m/s]
 
 
 @dataclasses.dataclass(frozen=True)
 class MotionLimits:
-    """How a tool may move."""
+    """Limits of the motion of a tool."""
 
     speed: float = option(0.25, 'fastest motion of the tool [m/s]', low=0.001, high=2.0)
     acceleration: float = option(
@@ -29,8 +26,8 @@ class MotionLimits:
     )
     longest_tick: float = option(
         0.1,
-        'time for which the arm may have to go on with one command [s]: the tool keeps enough '
-        'distance from the box for it; after a longer pause the arm is taken to be at rest',
+        'time for which the arm may have to continue with one command [s]: the tool keeps enough '
+        'distance from the box for it; after a longer pause the arm is assumed to be at rest',
         low=0.001,
         high=0.5,
     )
@@ -38,14 +35,14 @@ class MotionLimits:
 
 class MotionLimiter:
     r"""
-    Turns the velocity that is wanted into one that is allowed, tick by tick.
+    Turns the velocity that is asked for into an allowed one, for each command.
 
-    Whatever comes in, a velocity that goes out is finite, no faster than ``speed``, and differs
+    For any input the velocity that is returned is finite, at most ``speed``, and differs
     from the one before by at most ``acceleration * dt``. Towards a face of the box at a distance
     :math:`d` the tool moves no faster than :math:`v` with :math:`v T + v^2 / 2b \le d`, where
     :math:`T` is ``longest_tick`` and :math:`b` the braking that three axes can have at once: it
-    can stop before the face even if the next command is late. Outside the box it may only come
-    back. Braking comes first: what it leaves of the acceleration goes to what is wanted.
+    can stop before the face even if the next command is late. Outside the box it may only move
+    back. Braking has priority: only the rest of the acceleration is used for what is asked for.
     """
 
     def __init__(self, limits: MotionLimits, box_low: ArrayLike, box_high: ArrayLike) -> None:
@@ -59,18 +56,18 @@ class MotionLimiter:
         self._acceleration = limits.acceleration * ROUNDING
         self._tick = limits.longest_tick
         self._last = [0.0, 0.0, 0.0]
-        self.count_on(1.0)
+        self.plan_braking(1.0)
 
     @property
     def velocity(self) -> NDArray[np.float64]:
-        """The velocity (3,) that went out last [m/s]."""
+        """Last velocity that was returned (3,) [m/s]."""
         return np.array(self._last)
 
     @velocity.setter
     def velocity(self, velocity: NDArray[np.float64]) -> None:
         self._last = velocity.tolist()
 
-    def count_on(self, share: float) -> None:
+    def plan_braking(self, share: float) -> None:
         """Keep room to brake with this share of the acceleration, from 0 to 1."""
         self._braking = share * self._acceleration / math.sqrt(3.0)
         self._clear = self._speed * self._tick + self._speed**2 / (2.0 * self._braking)
@@ -82,20 +79,20 @@ class MotionLimiter:
         Return the velocity (3,) to command [m/s].
 
         ``position`` (3,) is the tool's [m], ``wanted`` (3,) its velocity as asked for [m/s] and
-        ``dt`` the time over which it may change [s]. A position or wish that is not finite brakes
-        the tool, as an absurd wish does; a ``dt`` that is not above 0 changes nothing.
+        ``dt`` the time over which it may change [s]. A position or velocity that is not finite, or
+        a velocity of ``ABSURD``, brakes the tool; a ``dt`` that is not above 0 changes nothing.
         """
-        # Plain floats: on three numbers they are several times faster than numpy.
-        here, wish, last = position.tolist(), wanted.tolist(), self._last
-        (x, y, z), (u, v, w) = here, wish
+        # Plain floats: for three numbers they are several times faster than numpy.
+        here, target, last = position.tolist(), wanted.tolist(), self._last
+        (x, y, z), (u, v, w) = here, target
         fast = math.hypot(u, v, w)
         if not (fast < ABSURD and math.isfinite(x + y + z)):
-            wish = [0.0, 0.0, 0.0]
+            target = [0.0, 0.0, 0.0]
         elif fast > self._speed:
             slower = self._speed / fast
-            wish = [u * slower, v * slower, w * slower]
+            target = [u * slower, v * slower, w * slower]
         braked, asked = [], []
-        for place, now, then, (low, high) in zip(here, last, wish, self._faces, strict=True):
+        for place, now, then, (low, high) in zip(here, last, target, self._faces, strict=True):
             least, most = -self._towards(place - low), self._towards(high - place)
             braked.append(least if now < least else most if now > most else now)
             asked.append(least if then < least else most if then > most else then)
@@ -103,8 +100,14 @@ class MotionLimiter:
         self._last = _approach(last, braked, asked, change)
         return np.array(self._last)
 
+    def velocities_at(self, position: Vector) -> tuple[Vector, Vector]:
+        """Return the velocity limits (3,) [m/s] with which the tool can stay in the box."""
+        least = [-self._towards(distance) for distance in (position - self.box_low).tolist()]
+        most = [self._towards(distance) for distance in (self.box_high - position).tolist()]
+        return np.array(least), np.array(most)
+
     def _towards(self, distance: float) -> float:
-        """Return the fastest motion towards a face at ``distance`` [m]; 0 outside, or for NaN."""
+        """Return the speed limit towards a face at ``distance`` [m]; 0 outside, or for NaN."""
         if distance >= self._clear:
             return self._speed
         if distance > 0.0:
@@ -118,12 +121,12 @@ def _approach(
     last: list[float], braked: list[float], asked: list[float], change: float
 ) -> list[float]:
     """
-    Return what a change of at most this norm makes of ``last``, all (3,).
+    Return a velocity that differs from ``last`` by a norm of at most ``change``, all (3,).
 
-    It first brakes, and goes from there as far towards what is asked as is left.
+    It first moves to ``braked``, and from there towards ``asked`` as far as the rest allows.
     """
     if change == 0.0:
-        return last  # not even by what squares do not show
+        return last  # also if the squares below would underflow
     (x, y, z), (p, q, r), (u, v, w) = last, braked, asked
     a, b, c = p - x, q - y, r - z
     d, e, f = u - p, v - q, w - r

@@ -1,70 +1,56 @@
-"""Whether an arm's tool can come to a place: inverse kinematics within the joints' limits."""
-
-from __future__ import annotations
+"""Checks whether a tool can reach a position: inverse kinematics within joint limits."""
 
 import itertools
 import math
 from typing import NamedTuple
 
 import daqp
-from mher_ros.control.arm_model import ArmModel, TOOL
 from mher_ros.control.fit import FitError
-from mher_ros.control.joint_motion import ORIENTATION_COST
-from mher_ros.control.workspace import GoalError, Workspace
+from mher_ros.control.motion_qp import ORIENTATION_COST
+from mher_ros.robots.arm_model import ArmModel, TOOL
+from mher_ros.robots.workspace import GoalError, point_text, Refusal, Workspace
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-__all__ = ['Attempt', 'corners_of', 'NEAR', 'one_turn', 'Reachability']
+from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-NEAR = 0.005
-"""A place is reached if the tool comes to rest this near [m]."""
-STRIDE = 0.03
-"""Longest motion of the tool in an iteration [m]: near to one that is continuous."""
-TURN = 0.3
-"""Longest motion of a joint in an iteration [rad or m]."""
-GAIN = 0.003
-"""Least share of what is left that an iteration gains."""
-VAIN = 4
-"""Iterations without such a gain after which it is given up."""
-EXACT = 1e-5
-"""What is left when nothing more need be gained [m]."""
-ITERATIONS = 100
-"""Of one attempt, at most: 5 ms or so."""
+NEAR = 0.005  # largest error of a position that counts as reached [m]
+STRIDE = 0.03  # longest displacement of the tool in an iteration [m]
+TURN = 0.3  # longest displacement of a joint in an iteration [rad or m]
+GAIN = 0.003  # least share of the error by which an iteration must reduce it
+VAIN = 4  # iterations without such a reduction after which the search ends
+EXACT = 1e-5  # error at which the search ends [m]
+ITERATIONS = 100  # of one search at most: about 5 ms
 NEARBY, NEARBY_STARTS = 0.3, 4
-"""Standard deviation of postures near to one [rad or m], and how many are tried."""
-STARTS = 12
-"""How many postures are tried where the arm may start from any."""
-DAMPING = 1e-4
-"""Weight of a rad of motion, squared, in the first iteration."""
+"""Standard deviation of nearby initial postures [rad or m], and their number."""
+STARTS = 12  # number of initial postures if the arm may start anywhere
+DAMPING = 1e-4  # weight of squared joint displacements in the first iteration
 
 
-class Attempt(NamedTuple):
-    """Where an arm comes to rest whose tool is sent to a place."""
+class IkResult(NamedTuple):
+    """Result of inverse kinematics: the posture nearest to a position of the tool."""
 
     positions: Vector
     """Joints of ``state_names`` (n,) [rad or m]."""
     error: float
-    """Distance of the tool from the place [m]."""
+    """Distance of the tool from the position [m]."""
     turned: float
-    """By how much the tool is turned against the orientation that it holds [rad]."""
+    """Orientation error of the tool [rad]."""
 
     @property
     def reached(self) -> bool:
-        """Whether the tool is near enough."""
+        """Whether the error is small enough."""
         return self.error <= NEAR
 
 
 class Reachability:
     """
-    Sends a model of the arm to places, to see how near its tool gets.
+    Solves the inverse kinematics of an arm.
 
-    It moves joints within their limits, as ``JointMotion`` does, but in strides instead of ticks,
-    and with its weight of the orientation: the arm comes to rest about there.
-    The same question always has the same answer. It has data of its own: any one thread may ask
-    while another commands the arm.
+    It moves joints within their limits with the cost of ``MotionQP``, but in larger steps: the arm
+    comes to rest near the result. Results are deterministic. It has its own ``MjData``: one thread
+    may use it while another one commands the arm.
     """
 
     def __init__(self, arm: ArmModel) -> None:
@@ -81,47 +67,47 @@ class Reachability:
 
     def check_goal(self, goal: Vector, positions: Vector, orientation: Vector | None) -> None:
         """
-        Raise GoalError if the tool cannot come to ``goal`` (3,) [m] from ``positions`` (n,).
+        Raise GoalError if the tool cannot reach ``goal`` (3,) [m] from ``positions`` (n,).
 
-        It holds ``orientation`` (4,) (w, x, y, z), or by default the one that it has there.
+        It keeps ``orientation`` (4,) (w, x, y, z); None: the one at ``positions``.
         """
-        attempt = self.attempt(goal, positions, orientation)
-        if attempt.reached:
+        result = self.solve(goal, positions, orientation)
+        if result.reached:
             return
-        away = f'{attempt.error:.3f} m from it'
-        free = self._descend(goal, attempt.positions, None, self._commanded)
-        if free.error <= NEAR:
-            away += '; with the tool turned otherwise it would be reached'
+        hint = ''
+        if self._descend(goal, result.positions, None, self._commanded).reached:
+            hint = '; with another orientation of the tool it would be reached'
         raise GoalError(
-            f'a goal that the arm can reach with the tool turned as it is, within the limits of '
-            f'its joints, is expected; at {_text(goal)} m it comes to rest {away}'
+            'a goal that the arm can reach with the present orientation of its tool is expected; '
+            f'at {point_text(goal)} m the error is {result.error:.3f} m{hint}',
+            Refusal.OUT_OF_REACH,
         )
 
     def check_workspace(self, workspace: Workspace) -> str:
         """
-        Return which corners of a workspace are out of reach, whichever way the tool is turned.
+        Return the corners of a workspace that are out of reach with any orientation of the tool.
 
-        FitError if its centre is. Joints that are not commanded may be anywhere.
+        FitError if the centre is out of reach. Joints that are not commanded may be anywhere.
         """
         centre = (workspace.low + workspace.high) / 2.0
-        attempt = self.attempt_from_anywhere(centre)
-        if not attempt.reached:
+        result = self.solve_from_anywhere(centre)
+        if not result.reached:
             raise FitError(
                 f'a workspace that the arm can reach is expected (workspace.origin of the robot); '
-                f'its centre is at {_text(centre)} m in {self._arm.base_frame}, and the tool gets '
-                f'no nearer than {attempt.error:.3f} m'
+                f'the tool comes no nearer than {result.error:.3f} m to its centre, '
+                f'{point_text(centre)} m in {self._arm.base_frame}'
             )
         missed = [
-            f'{_text(corner)} m by {attempt.error:.3f} m'
+            f'{point_text(corner)} m by {result.error:.3f} m'
             for corner in corners_of(workspace)
-            if not (attempt := self.attempt_from_anywhere(corner)).reached
+            if not (result := self.solve_from_anywhere(corner)).reached
         ]
         return ', '.join(missed)
 
-    def attempt(
+    def solve(
         self, goal: Vector, positions: Vector, orientation: Vector | None = None
-    ) -> Attempt:
-        """Return the best attempt from joints ``positions`` (n,), and from some near to them."""
+    ) -> IkResult:
+        """Return the best result from joints ``positions`` (n,), and from some near them."""
         if orientation is None:
             orientation = self._orientation(positions[self._arm.order])
         random = np.random.default_rng(0)
@@ -132,52 +118,45 @@ class Reachability:
             start = positions[self._arm.order]
             start[self._commanded] += random.normal(0.0, NEARBY, len(self._commanded))
             start = np.clip(start, self._lower, self._upper)
-            other = self._descend(goal, self._told(start), orientation, self._commanded)
-            best = min(best, other, key=lambda attempt: attempt.error)
+            other = self._descend(goal, self._states(start), orientation, self._commanded)
+            best = min(best, other, key=lambda result: result.error)
         return best
 
-    def attempt_from_anywhere(self, goal: Vector) -> Attempt:
-        """Return the best attempt from any posture, with the tool turned any way."""
+    def solve_from_anywhere(self, goal: Vector) -> IkResult:
+        """Return the best result from several postures, with any orientation of the tool."""
         random, everything = np.random.default_rng(0), np.arange(self._model.nv)
-        low, high = one_turn(self._lower, self._upper)
+        low, high = one_turn_limits(self._lower, self._upper)
         starts = [(low + high) / 2.0, *random.uniform(low, high, (STARTS - 1, len(low)))]
-        best: Attempt | None = None
+        results = []
         for start in starts:
-            attempt = self._descend(goal, self._told(start), None, everything)
-            if best is None or attempt.error < best.error:
-                best = attempt
-            if best.reached:
+            results.append(self._descend(goal, self._states(start), None, everything))
+            if results[-1].reached:
                 break
-        assert best is not None
-        return best
+        return min(results, key=lambda result: result.error)
 
     def _orientation(self, joints: Vector) -> Vector:
-        # Not by the arm's own kinematics: whoever commands the arm is using those.
+        # Not by the arm's own kinematics: another thread uses it to command the arm.
         self._data.qpos[:] = joints
         mujoco.mj_kinematics(self._model, self._data)
         orientation = np.empty(4)
         mujoco.mju_mat2Quat(orientation, self._data.site_xmat[self._site])
         return orientation
 
-    def _told(self, joints: Vector) -> Vector:
+    def _states(self, joints: Vector) -> Vector:
         """Return joints of the model in the order of ``state_names``."""
         positions = np.empty_like(joints)
         positions[self._arm.order] = joints
         return positions
 
     def _descend(
-        self,
-        goal: Vector,
-        positions: Vector,
-        orientation: Vector | None,
-        moved: NDArray[np.int_],
-    ) -> Attempt:
-        """Move the tool to the goal in strides until it gets no nearer."""
+        self, goal: Vector, positions: Vector, orientation: Vector | None, moved: NDArray[np.int_]
+    ) -> IkResult:
+        """Move the tool towards the goal until the error no longer decreases."""
         joints = best_joints = positions[self._arm.order]
         best = error = turned = math.inf
         vain, damping = 0, DAMPING
         for _ in range(ITERATIONS):
-            rows, residual, away, turn = self._look(goal, joints, orientation)
+            rows, residual, away, turn = self._linearise(goal, joints, orientation)
             cost = math.hypot(away, ORIENTATION_COST * turn)
             vain = 0 if cost < best * (1.0 - GAIN) else vain + 1
             if cost < best:
@@ -186,7 +165,7 @@ class Reachability:
                 hessian = rows[:, moved].T @ rows[:, moved]
                 gradient = -rows[:, moved].T @ residual
             else:
-                damping *= 8.0  # as Levenberg and Marquardt do: close to a singularity
+                damping *= 8.0  # Levenberg-Marquardt
             if vain == VAIN or best < EXACT:
                 break
             now = best_joints[moved]
@@ -201,12 +180,12 @@ class Reachability:
                 break
             joints = best_joints.copy()
             joints[moved] += step
-        return Attempt(self._told(best_joints), error, turned)
+        return IkResult(self._states(best_joints), error, turned)
 
-    def _look(
+    def _linearise(
         self, goal: Vector, joints: Vector, orientation: Vector | None
     ) -> tuple[Vector, Vector, float, float]:
-        """Return Jacobian, residual, distance [m] and rotation that is left [rad]."""
+        """Return Jacobian, residual, position error [m] and orientation error [rad]."""
         model, data, jacobian = self._model, self._data, self._jacobian
         data.qpos[:] = joints
         mujoco.mj_kinematics(model, data)
@@ -225,8 +204,8 @@ class Reachability:
         return rows, residual, away, math.sqrt(turn @ turn)
 
 
-def one_turn(lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
-    """Return limits of joints, cut to one turn about their middle, or about 0 without limits."""
+def one_turn_limits(lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+    """Return joint limits, restricted to one turn about their middle, or 0 without limits."""
     limited = np.isfinite(lower) & np.isfinite(upper)
     middle = np.zeros_like(lower)
     middle[limited] = (lower[limited] + upper[limited]) / 2.0
@@ -234,10 +213,6 @@ def one_turn(lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
 
 
 def corners_of(workspace: Workspace) -> list[Vector]:
-    """Return the eight corners (3,) [m] of where goals are taken."""
+    """Return the eight corners (3,) [m] of the box of goals."""
     edges = zip(workspace.low, workspace.high, strict=True)
     return [np.array(corner) for corner in itertools.product(*edges)]
-
-
-def _text(position: ArrayLike) -> str:
-    return '(' + ', '.join(f'{part:.3f}' for part in np.asarray(position)) + ')'

@@ -1,51 +1,53 @@
 """A stop that lasts until it is cleared."""
 
-from __future__ import annotations
-
 import threading
+import time
 from typing import NamedTuple
-
-__all__ = ['Latched', 'StopLatch']
 
 
 class Latched(NamedTuple):
-    """What a latch holds at one moment."""
+    """The state of a latch."""
 
     reason: str | None
-    """Why everything is stopped; None: it is not."""
+    """Reason of the stop; None: there is no stop."""
     stops: int
-    """How many stops there have been, so that one that is cleared already is noticed, too."""
+    """Number of stops so far: shows a stop that was already cleared, too."""
 
 
 class StopLatch:
     """
-    Stops and their ends, in the order in which they come; any thread may call it at any time.
+    Latches stops until they are cleared; any thread may call it at any time.
 
-    Its lock is held for one assignment only: nobody waits for an arm, a file or a message.
+    Its lock is held for one assignment only, so that no thread has to wait.
     """
 
     def __init__(self) -> None:
         self._now = Latched(None, 0)
+        self.changed_at = 0
+        """System time of the last change [ns]."""
         self._changing = threading.Lock()
 
     @property
     def now(self) -> Latched:
-        """Return reason and count as they belong together."""
+        """Reason and count at the same time."""
         return self._now
 
     @property
     def reason(self) -> str | None:
-        """Why everything is stopped: what the first of all stops since the last end said."""
+        """Reason of the first stop since the last ``clear``; None: there is no stop."""
         return self._now.reason
 
     def set(self, reason: str) -> None:
         """Stop, until ``clear``."""
         with self._changing:
             self._now = Latched(self._now.reason or reason, self._now.stops + 1)
+            self.changed_at = time.time_ns()
 
     def clear(self) -> bool:
         """End a stop; return whether there was one."""
         with self._changing:
-            was_stopped = self._now.reason is not None
+            if self._now.reason is None:
+                return False
             self._now = Latched(None, self._now.stops)
-            return was_stopped
+            self.changed_at = time.time_ns()
+            return True

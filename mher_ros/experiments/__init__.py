@@ -1,1 +1,1 @@
-"""Comparisons over seeds: runs, tables."""
+"""Experiments: comparisons of algorithms over tasks and seeds, with tables, figures and a page."""

@@ -1,6 +1,4 @@
-"""An experiment: what is compared, on which tasks."""
-
-from __future__ import annotations
+"""An experiment: which algorithms are compared, on which tasks."""
 
 from collections.abc import Mapping, Sequence
 import dataclasses
@@ -8,40 +6,44 @@ from typing import Any
 
 from mher_ros.options import OptionError
 
-__all__ = ['Experiment', 'Variant', 'narrow', 'with_changes']
-
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """One system on one task; it is run once a seed."""
+    """One algorithm with some options, on one task; it is run once per seed."""
 
     name: str
-    """What its line is called, in tables and figures."""
+    """Its label in tables and figures."""
     task: str
     algorithm: str = 'mher'
     preset: str = 'fast'
     changes: tuple[tuple[str, Any], ...] = ()
     recorder: str = ''
-    """What is noted beside the rows, see ``recorders``."""
+    """Name of what is recorded besides the rows of progress, see ``recorders``."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A question, and the variants that answer it."""
-
     name: str
     question: str
     variants: tuple[Variant, ...]
-    systems: tuple[str, ...] = ()
-    """Names of the variants that are run unless others are asked for; none: all."""
+    algorithms: tuple[str, ...] = ()
+    """Names of the variants that are run by default; empty: all."""
     tasks: tuple[str, ...] = ()
-    """Tasks that are run unless others are asked for; none: all."""
-    measures: tuple[str, ...] = ()
-    """Figures shown seed by seed (``measures.MEASURES``) in place of the usual tables."""
+    """Tasks that are run by default; empty: all."""
+    metrics: tuple[str, ...] = ()
+    """Metrics shown for every seed (``metrics.METRICS``) instead of the usual tables."""
     plot: str = ''
-    """What is drawn beside the learning curves, see ``plots``."""
+    """Name of the figure besides the learning curves, see ``plots``."""
     notes: tuple[str, ...] = ()
     """Sentences for the report."""
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(variant.task for variant in self.variants))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(variant.name for variant in self.variants))
 
 
 ALL = 'all'
@@ -50,64 +52,45 @@ ALL = 'all'
 def narrow(
     experiment: Experiment,
     tasks: Sequence[str] | None = None,
-    systems: Sequence[str] | None = None,
+    algorithms: Sequence[str] | None = None,
 ) -> Experiment:
     """
-    Return the experiment with the variants on these tasks, of these names, in this order.
+    Return the experiment with the variants on these tasks, with these names, in this order.
 
-    ``('all',)`` stands for all it has, None for its usual ones.
+    ``('all',)`` selects all, None the default ones.
     """
+
+    def selected(
+        kind: str, given: Sequence[str] | None, default: tuple[str, ...], known: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(given)) if given is not None else default or known
+        if names == (ALL,):
+            return known
+        for name in names:
+            if name not in known:
+                has = f'it has {", ".join(known)}, or {ALL}'
+                raise OptionError(f'{experiment.name} has no {kind} {name!r}; {has}')
+        return names
+
+    tasks = selected('task', tasks, experiment.tasks, experiment.task_names)
+    names = selected('algorithm', algorithms, experiment.algorithms, experiment.names)
     found = {(variant.task, variant.name): variant for variant in experiment.variants}
-    known_tasks = tuple(dict.fromkeys(task for task, _ in found))
-    known_systems = tuple(dict.fromkeys(name for _, name in found))
-    wanted_tasks = _wanted('task', tasks, experiment.tasks, known_tasks, experiment)
-    wanted_systems = _wanted('system', systems, experiment.systems, known_systems, experiment)
-    chosen = tuple(
-        found[task, system]
-        for task in wanted_tasks
-        for system in wanted_systems
-        if (task, system) in found
-    )
-    if not chosen:
+    pairs = [(task, name) for task in tasks for name in names]
+    variants = tuple(found[pair] for pair in pairs if pair in found)
+    if not variants:
         raise OptionError(
-            f'{experiment.name} has none of {", ".join(wanted_systems)} on '
-            f'{", ".join(wanted_tasks)}'
+            f'{experiment.name} has none of {", ".join(names)} on {", ".join(tasks)}'
         )
-    return dataclasses.replace(
-        experiment, variants=chosen, systems=wanted_systems, tasks=wanted_tasks
-    )
+    return dataclasses.replace(experiment, variants=variants, algorithms=names, tasks=tasks)
 
 
 def with_changes(experiment: Experiment, changes: Mapping[str, Any]) -> Experiment:
-    """Return the experiment with these options in all of its variants."""
     if not changes:
         return experiment
-    told = ', '.join(f'{key}={value}' for key, value in changes.items())
-    return dataclasses.replace(
-        experiment,
-        variants=tuple(
-            dataclasses.replace(
-                variant, changes=tuple({**dict(variant.changes), **changes}.items())
-            )
-            for variant in experiment.variants
-        ),
-        notes=(*experiment.notes, f'Run with {told} in all systems.'),
+    variants = tuple(
+        dataclasses.replace(variant, changes=tuple({**dict(variant.changes), **changes}.items()))
+        for variant in experiment.variants
     )
-
-
-def _wanted(
-    kind: str,
-    asked: Sequence[str] | None,
-    usual: tuple[str, ...],
-    known: tuple[str, ...],
-    experiment: Experiment,
-) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(asked)) if asked is not None else usual or known
-    if names == (ALL,):
-        return known
-    for name in names:
-        if name not in known:
-            raise OptionError(
-                f'{experiment.name} has no {kind} {name!r}; it has {", ".join(known)}, or {ALL}'
-            )
-    return names
+    text = ', '.join(f'{key}={value}' for key, value in changes.items())
+    notes = (*experiment.notes, f'Run with {text} in all algorithms.')
+    return dataclasses.replace(experiment, variants=variants, notes=notes)

@@ -1,56 +1,33 @@
 """A job: one variant with one seed, how it is run, and where its result is kept."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+import contextlib
 import dataclasses
-import functools
 import hashlib
-import importlib.metadata
 import json
 from pathlib import Path
 import time
 import traceback
 from typing import Any
 
-import mher_ros
 from mher_ros.errors import MherError
-from mher_ros.experiments.experiment import Variant
-from mher_ros.experiments.recorders import make_recorder
+from mher_ros.experiments.experiment import Experiment, Variant
+from mher_ros.experiments.provenance import code_digest, code_digest_now, library_versions
 from mher_ros.files import write_atomically
 from mher_ros.learning.config import make_config, TrainConfig
-
-__all__ = [
-    'attempt',
-    'code_digest',
-    'Failure',
-    'Job',
-    'keep',
-    'kept_result',
-    'library_versions',
-    'Lost',
-    'News',
-    'Result',
-    'RETRIES',
-    'Runner',
-    'Started',
-    'Telling',
-]
+from mher_ros.options import OptionError
 
 Result = dict[str, Any]
-"""Of a run: ``config``, ``rows`` (one an evaluation), ``record``, ``seconds``, ``code``."""
+"""Of a run: ``config``, ``rows`` (one per evaluation), ``record``, ``seconds``, ``code``."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A run that is to be done."""
-
     variant: Variant
     seed: int
 
     @property
     def config(self) -> TrainConfig:
-        """Every choice of the run."""
         variant = self.variant
         return make_config(
             variant.task, variant.algorithm, variant.preset, self.seed, dict(variant.changes)
@@ -58,62 +35,82 @@ class Job:
 
     @property
     def digest(self) -> str:
-        """What changes with any choice, and with the code."""
+        """A hash of all options and of the code."""
         choices = [code_digest(), self.variant.recorder, self.config.to_dict()]
         return hashlib.sha256(json.dumps(choices, sort_keys=True).encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
-        """Return what people call it."""
         return f'{self.variant.task}, {self.variant.name}, seed {self.seed}'
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """Why a run has no result."""
-
     reason: str
     """One line."""
     details: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
-class Started:
-    """A run has begun."""
-
-
-@dataclasses.dataclass(frozen=True)
 class Lost:
-    """The process that did a run is gone; the run is begun again."""
+    """The process of a run has ended; the run is started again."""
 
     reason: str
 
 
-News = Started | Lost | Failure | Result
-"""What is heard of a job; a failure or a result is the last of it."""
-Telling = Generator[tuple[Job, News], None, None]
-Runner = Callable[[Sequence[Job]], Telling]
+Event = Lost | Failure | Result
+"""What happens to a job; a failure or a result is the last event."""
+Events = Generator[tuple[Job, Event], None, None]
+Executor = Callable[[Sequence[Job]], Events]
 
-LIBRARIES = (
-    *('numpy', 'scipy', 'torch', 'mujoco', 'gymnasium'),
-    # The arms are theirs.
-    *('gymnasium-robotics', 'metaworld'),
-)
-RETRIES = 2
-"""Times that a run is begun again after its process was lost."""
+RESULTS = 'results'
+RETRIES = 2  # times that a run is started again after its process was lost
+
+
+def jobs_of(experiment: Experiment, seeds: Sequence[int]) -> list[Job]:
+    """Return all jobs, seed by seed, so that an interrupted experiment has tried every variant."""
+    return [Job(variant, seed) for seed in seeds for variant in experiment.variants]
+
+
+def sweep(jobs: Sequence[Job], folder: Path, execute: Executor) -> Iterator[tuple[Job, Event]]:
+    """
+    Yield the events of all jobs; results are kept below ``folder`` as they come.
+
+    A job that has a result there (same options, same seed, same code) is not run.
+    """
+    results = folder / RESULTS
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
+    waiting = []
+    for job in jobs:
+        kept = _kept_result(job, results)
+        if kept is None:
+            waiting.append(job)
+        else:
+            yield job, kept
+    if not waiting:
+        return
+    # Closing this generator ends the runs at once.
+    with contextlib.closing(execute(waiting)) as events:
+        for job, event in events:
+            if isinstance(event, dict):
+                write_atomically(_path(job, results), json.dumps(event).encode())
+            yield job, event
 
 
 def attempt(job: Job, code: str) -> Result | Failure:
     """
-    Do the run; what goes wrong in it is returned, so that it sinks no other.
+    Do the run; an error is returned, so that other runs continue.
 
-    ``code`` is the digest of the code that asks: other code would do another run.
+    ``code`` is the digest of the code in the process that asks; the run must use the same code.
     """
-    # Read anew: this process may have done other runs before the files were changed.
-    here = _digest_now()
+    # Computed again: the files may have changed since an earlier run of this process.
+    here = code_digest_now()
     if code != here:
         return Failure(
-            f'here is other code ({here}) than where it was asked for ({code}): it was '
-            'changed meanwhile, or differs between machines'
+            f'the code here ({here}) differs from that of the process that started the experiment '
+            f'({code}): it was changed meanwhile, or differs between machines'
         )
     try:
         return _run(job)
@@ -123,76 +120,42 @@ def attempt(job: Job, code: str) -> Result | Failure:
         return Failure(reason, traceback.format_exc())
 
 
-def kept_result(job: Job, folder: Path) -> Result | None:
-    """
-    Return the result of a run that was done before, if there is one.
-
-    One that a neighbouring experiment has kept will do as well, and is copied: many experiments
-    share variants.
-    """
+def _kept_result(job: Job, folder: Path) -> Result | None:
+    """Return the result of an earlier run, or that of another experiment, which is copied."""
     path = _path(job, folder)
     if not path.exists():
-        for neighbour in folder.parent.parent.glob(f'*/{folder.name}/*-{job.digest}.json'):
-            write_atomically(path, neighbour.read_bytes())
-            break
-        else:
+        others = folder.parent.parent.glob(f'*/{folder.name}/*-{job.digest}.json')
+        other = next(others, None)
+        if other is None:
             return None
+        write_atomically(path, other.read_bytes())
     result: Result = json.loads(path.read_text())
     return result
 
 
-def keep(job: Job, result: Result, folder: Path) -> None:
-    """Write the result of a run where ``kept_result`` finds it."""
-    write_atomically(_path(job, folder), json.dumps(result).encode())
-
-
-@functools.cache
-def code_digest() -> str:
-    """Return a hash of what a run depends on, source and libraries, as it was at first asking."""
-    return _digest_now()
-
-
-def _digest_now() -> str:
-    root = Path(mher_ros.__file__).parent
-    sources = [root / 'interface.py', root / 'options.py']
-    for folder in ('control', 'experiments/recorders', 'learning', 'tasks'):
-        sources += sorted((root / folder).rglob('*.py'))
-    digest = hashlib.sha256(library_versions().encode())
-    for path in sources:
-        digest.update(f'{path.relative_to(root).as_posix()}\0'.encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def library_versions() -> str:
-    """Return what decides the bits of a run beside its source."""
-    return ', '.join(f'{name} {importlib.metadata.version(name)}' for name in LIBRARIES)
-
-
 def _run(job: Job) -> Result:
-    # Torch is imported where runs are done, not where they are counted.
-    from mher_ros.learning.run import train_unkept
+    # Slow to import, and only needed where runs are done.
+    from mher_ros.experiments.recorders import make_recorder
+    from mher_ros.learning.run.session import train_in_memory
 
     started = time.monotonic()
     config = job.config
     if job.variant.recorder:
         recorder = make_recorder(job.variant.recorder, config)
-        rows = train_unkept(config, [recorder], recorder.watch).rows
+        rows = train_in_memory(config, [recorder], recorder.watch).rows
         record = recorder.record
     else:
-        rows, record = train_unkept(config).rows, {}
-    # As JSON would have it, so that a run just done equals the same one read from its file.
-    return json.loads(
-        json.dumps(
-            {
-                'config': config.to_dict(),
-                'rows': rows,
-                'record': record,
-                'seconds': round(time.monotonic() - started, 3),
-                'code': code_digest(),
-                'versions': library_versions(),
-            }
-        )
-    )
+        rows, record = train_in_memory(config).rows, {}
+    result = {
+        'config': config.to_dict(),
+        'rows': rows,
+        'record': record,
+        'seconds': round(time.monotonic() - started, 3),
+        'code': code_digest(),
+        'versions': library_versions(),
+    }
+    # Through JSON, so that a new result equals the same one read from its file.
+    return json.loads(json.dumps(result))
 
 
 def _path(job: Job, folder: Path) -> Path:

@@ -1,69 +1,40 @@
-"""Runs to tables."""
-
-from __future__ import annotations
+"""Tables of the results of an experiment."""
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import math
 from typing import Any
 
-from mher_ros.experiments.bootstrap import Estimate, median_over_seeds, middle_mean_over_tasks
 from mher_ros.experiments.experiment import Experiment
 from mher_ros.experiments.jobs import Job, Result
-from mher_ros.experiments.measures import (
-    final_success,
-    first_epoch,
+from mher_ros.experiments.metrics import (
+    Estimate,
+    interquartile_mean_over_tasks,
     mean_success,
-    MEASURES,
-    rank_correlation,
+    median_over_seeds,
+    METRICS,
+    PROGRESS_METRICS,
+    RECORDED_METRICS,
 )
-from mher_ros.experiments.table import Table
 import numpy as np
 
-__all__ = ['figures_of', 'Figures', 'seed_tables', 'tables_of']
 
-REACHED = 0.9
-Columns = dict[str, tuple[str, Callable[[Result], float], str]]
-"""Name to (heading, function of a run's result, format)."""
-COLUMNS: Columns = {
-    'final_success': ('success at the end', lambda run: final_success(run['rows']), '.2f'),
-    'mean_success': ('mean success', lambda run: mean_success(run['rows']), '.3f'),
-    'first_epoch': (
-        'first epoch >= 0.9',
-        lambda run: first_epoch(REACHED, run['rows']),
-        'g',
-    ),
-}
-RECORDED: dict[str, Columns] = {
-    'relabelled_goals': {
-        'early_distance': (
-            'goals to the desired one, early',
-            lambda run: _look(run, 'early'),
-            '.3f',
-        ),
-        'late_distance': ('late', lambda run: _look(run, 'late'), '.3f'),
-    },
-    'goal_distance': {
-        'first_distance': (
-            'relabelled to desired goals, first',
-            lambda run: run['record']['relabelled'][0],
-            '.3f',
-        ),
-        'last_distance': ('last', lambda run: run['record']['relabelled'][-1], '.3f'),
-    },
-    'supervised_loss': {
-        'first_loss': ('supervised loss, first', lambda run: run['record']['loss'][0], '.3f'),
-        'last_loss': ('last', lambda run: run['record']['loss'][-1], '.3f'),
-        'first_return': ('return, first', lambda run: run['record']['return'][0], '.1f'),
-        'last_return': ('last', lambda run: run['record']['return'][-1], '.1f'),
-        'correlation': (
-            'rank correlation of loss and return',
-            lambda run: rank_correlation(run['record']['loss'], run['record']['return']),
-            '.2f',
-        ),
-    },
-}
-"""Recorder to what is shown of its record."""
+@dataclasses.dataclass(frozen=True)
+class Table:
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    explained: str = ''
+
+
+def markdown(table: Table) -> str:
+    """Return the table as Markdown with aligned columns, without title and explanation."""
+    lines = (table.header, *table.rows)
+    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
+    first, *others = (f'| {" | ".join(map(str.ljust, cells, widths))} |' for cells in lines)
+    return '\n'.join((first, f'|{"|".join("-" * (width + 2) for width in widths)}|', *others))
+
+
 MEDIANS = 'Medians over seeds with bootstrapped 95 % intervals.'
 EXPLAINED = (
     f'{MEDIANS} Success at the end: mean of the last 5 evaluations. Mean success: over all '
@@ -78,168 +49,126 @@ OVERALL_EXPLAINED = (
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """What the runs of an experiment come to; best first."""
+    """Estimates from the runs of an experiment; best first."""
 
     tasks: dict[str, dict[str, dict[str, Estimate]]]
-    """Task, system, column."""
+    """By task, algorithm and metric."""
     overall: dict[str, Estimate]
-    """System; only of those that have a run on every task."""
+    """By algorithm; only those with a run on every task."""
     runs: dict[tuple[str, str], int]
-    """(task, system) to the number of runs there are."""
+    """Number of runs by (task, algorithm)."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
+        tasks: dict[str, dict[str, Any]] = {task: {} for task in self.tasks}
+        for (task, name), runs in self.runs.items():
+            estimates = self.tasks[task][name].items()
+            tasks[task][name] = {'runs': runs, **{key: one.to_dict() for key, one in estimates}}
         return {
-            'tasks': {
-                task: {
-                    system: {
-                        'runs': self.runs[task, system],
-                        **{name: estimate.to_dict() for name, estimate in columns.items()},
-                    }
-                    for system, columns in systems.items()
-                }
-                for task, systems in self.tasks.items()
-            },
-            'overall': {system: estimate.to_dict() for system, estimate in self.overall.items()},
+            'tasks': tasks,
+            'overall': {name: estimate.to_dict() for name, estimate in self.overall.items()},
         }
 
 
 def figures_of(experiment: Experiment, results: Mapping[Job, Result]) -> Figures:
-    """Return all figures of the runs there are."""
-    runs: dict[str, dict[str, list[Result]]] = {task: {} for task in _tasks(experiment)}
+    runs: dict[str, dict[str, list[Result]]] = {task: {} for task in experiment.task_names}
     for variant in experiment.variants:
         found = [result for job, result in results.items() if job.variant == variant]
         if found:
             runs[variant.task][variant.name] = found
-    columns = {**COLUMNS, **_recorded(experiment)}
+    metrics = (*PROGRESS_METRICS, *_recorded(experiment))
     tasks = {
         task: _best_first(
             {
-                system: {
-                    name: median_over_seeds([measure(run) for run in found])
-                    for name, (_, measure, _) in columns.items()
+                name: {
+                    metric: median_over_seeds([METRICS[metric].compute(run) for run in found])
+                    for metric in metrics
                 }
-                for system, found in systems.items()
+                for name, found in algorithms.items()
             },
             lambda estimates: estimates['mean_success'].value,
         )
-        for task, systems in runs.items()
+        for task, algorithms in runs.items()
     }
     overall = {
-        system: middle_mean_over_tasks(
-            [[mean_success(run['rows']) for run in runs[task][system]] for task in runs]
+        name: interquartile_mean_over_tasks(
+            [[mean_success(run['rows']) for run in runs[task][name]] for task in runs]
         )
-        for system in dict.fromkeys(variant.name for variant in experiment.variants)
-        if all(system in systems for systems in runs.values())
+        for name in experiment.names
+        if all(name in algorithms for algorithms in runs.values())
     }
-    counts = {
-        (task, system): len(found)
-        for task, systems in runs.items()
-        for system, found in systems.items()
-    }
+    counts = {(task, name): len(runs[task][name]) for task in tasks for name in tasks[task]}
     return Figures(tasks, _best_first(overall, lambda estimate: estimate.value), counts)
 
 
 def tables_of(experiment: Experiment, figures: Figures) -> list[Table]:
-    """Return two over all tasks where there are several, then one or two a task."""
+    """Return two tables over all tasks if there are several, then one or two per task."""
     tables = []
     if len(figures.tasks) > 1:
         rows = tuple((name, _cell(one, '.3f')) for name, one in figures.overall.items())
-        tables.append(Table('all tasks', ('system', 'mean success'), rows, OVERALL_EXPLAINED))
+        tables.append(Table('all tasks', ('algorithm', 'mean success'), rows, OVERALL_EXPLAINED))
         tables.append(_first_epochs(figures))
     recorded = _recorded(experiment)
     for task in figures.tasks:
-        tables.append(_task_table(task, task, COLUMNS, figures, EXPLAINED))
+        tables.append(_task_table(task, task, PROGRESS_METRICS, figures, EXPLAINED))
         if recorded:
             tables.append(_task_table(f'{task}, recorded', task, recorded, figures, MEDIANS))
     return tables
 
 
 def seed_tables(experiment: Experiment, results: Mapping[Job, Result]) -> list[Table]:
-    """Return a table for each of the experiment's measures: seed by seed, median and mean."""
-    return [_seed_table(experiment, name, results) for name in experiment.measures]
-
-
-def _seed_table(experiment: Experiment, name: str, results: Mapping[Job, Result]) -> Table:
-    heading, measure, form = MEASURES[name]
-    seeds = sorted({job.seed for job in results})
-    rows = []
-    for variant in experiment.variants:
-        figures = {
-            job.seed: measure(result['rows'])
-            for job, result in results.items()
-            if job.variant == variant
-        }
-        values = list(figures.values())
-        cells = [_number(figures[seed], form) if seed in figures else '' for seed in seeds]
-        summary = [_number(float(f(values)), form) if values else '' for f in (np.median, np.mean)]
-        rows.append((variant.name, *cells, *summary))
-    header = (heading, *(f'seed {seed}' for seed in seeds), 'median', 'mean')
-    return Table(heading, header, tuple(rows))
+    """Return one table for each of the experiment's metrics: every seed, median and mean."""
+    seeds, tables = sorted({job.seed for job in results}), []
+    for metric in (METRICS[name] for name in experiment.metrics):
+        rows = []
+        for variant in experiment.variants:
+            runs = {job.seed: run for job, run in results.items() if job.variant == variant}
+            values = {seed: metric.compute(run) for seed, run in runs.items()}
+            shown: list[Any] = [values.get(seed) for seed in seeds]
+            shown += [f(list(values.values())) if values else None for f in (np.median, np.mean)]
+            cells = ('' if one is None else number_text(one, metric.form) for one in shown)
+            rows.append((variant.name, *cells))
+        header = (metric.heading, *(f'seed {seed}' for seed in seeds), 'median', 'mean')
+        tables.append(Table(metric.heading, header, tuple(rows)))
+    return tables
 
 
 def _task_table(
-    title: str, task: str, columns: Columns, figures: Figures, explained: str
+    title: str, task: str, metrics: Sequence[str], figures: Figures, explained: str
 ) -> Table:
-    header = ('system', *(heading for heading, _, _ in columns.values()), 'runs')
+    header = ('algorithm', *(METRICS[metric].heading for metric in metrics), 'runs')
     rows = tuple(
         (
-            system,
-            *(_cell(estimates[name], form) for name, (_, _, form) in columns.items()),
-            str(figures.runs[task, system]),
+            name,
+            *(_cell(estimates[metric], METRICS[metric].form) for metric in metrics),
+            str(figures.runs[task, name]),
         )
-        for system, estimates in figures.tasks[task].items()
+        for name, estimates in figures.tasks[task].items()
     )
     return Table(title, header, rows, explained)
 
 
 def _first_epochs(figures: Figures) -> Table:
-    heading, _, form = COLUMNS['first_epoch']
-    systems = dict.fromkeys(
-        [*figures.overall, *(name for named in figures.tasks.values() for name in named)]
-    )
-    rows = tuple(
-        (
-            system,
-            *(
-                _cell(named[system]['first_epoch'], form) if system in named else ''
-                for named in figures.tasks.values()
-            ),
-        )
-        for system in systems
-    )
-    return Table(heading, ('system', *figures.tasks), rows, EXPLAINED)
+    metric, tasks = METRICS['first_epoch'], figures.tasks.values()
+    names = dict.fromkeys([*figures.overall, *(name for found in tasks for name in found)])
+    rows = []
+    for name in names:
+        found = (one[name]['first_epoch'] if name in one else None for one in tasks)
+        rows.append((name, *('' if one is None else _cell(one, metric.form) for one in found)))
+    return Table(metric.heading, ('algorithm', *figures.tasks), tuple(rows), EXPLAINED)
 
 
-def _recorded(experiment: Experiment) -> Columns:
+def _recorded(experiment: Experiment) -> tuple[str, ...]:
     recorders = dict.fromkeys(variant.recorder for variant in experiment.variants)
-    return {
-        name: column
-        for recorder in recorders
-        for name, column in RECORDED.get(recorder, {}).items()
-    }
-
-
-def _look(run: Result, when: str) -> float:
-    """Return the mean distance of relabelled goals to the desired one."""
-    look = run['record'][when]
-    distances = np.linalg.norm(np.array(look['relabelled']) - np.array(look['desired']), axis=-1)
-    return float(distances.mean())
+    return tuple(metric for name in recorders for metric in RECORDED_METRICS.get(name, ()))
 
 
 def _cell(estimate: Estimate, form: str) -> str:
-    value, low, high = (
-        _number(number, form) for number in (estimate.value, estimate.low, estimate.high)
-    )
+    value, low, high = (number_text(number, form) for number in dataclasses.astuple(estimate))
     return f'{value} [{low}, {high}]' if value != low or value != high else value
 
 
-def _number(value: float, form: str) -> str:
+def number_text(value: Any, form: str) -> str:
     return format(value, form) if math.isfinite(value) else 'never'
-
-
-def _tasks(experiment: Experiment) -> Sequence[str]:
-    return tuple(dict.fromkeys(variant.task for variant in experiment.variants))
 
 
 def _best_first(named: dict[str, Any], key: Callable[[Any], float]) -> dict[str, Any]:

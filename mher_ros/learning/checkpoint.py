@@ -1,11 +1,4 @@
-"""
-Checkpoints: one file that is whole or an error.
-
-A line of text with the format and the SHA-256 of the rest, then what ``torch.save`` writes. It
-holds tensors, numbers and text only and is read without unpickling anything else.
-"""
-
-from __future__ import annotations
+"""Checkpoint files, protected by a checksum."""
 
 import contextlib
 import hashlib
@@ -16,61 +9,62 @@ from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.files import write_atomically
+import numpy as np
+from numpy.typing import NDArray
 import torch
 from torch import Tensor
 
-__all__ = ['check_alike', 'CheckpointError', 'load_checkpoint', 'previous_path', 'save_checkpoint']
-
+# One line with the format and the SHA-256 of the rest, then what ``torch.save`` writes. Only
+# tensors, numbers and text are unpickled.
 MAGIC = b'mher_ros checkpoint 1 '
 
 
 class CheckpointError(MherError, RuntimeError):
-    """A checkpoint that cannot be written or read; the message says which and why."""
+    """A checkpoint cannot be written or read."""
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write ``state``; the checkpoint that was there stays as ``previous_path(path)``."""
+    """Write ``state``; an existing checkpoint is kept as ``previous_path(path)``."""
     payload = io.BytesIO()
     torch.save(state, payload)
     content = payload.getvalue()
     digest = hashlib.sha256(content).hexdigest().encode()
     try:
-        _keep_previous(path)
+        # Some file systems have no hard links; the previous checkpoint is optional.
+        with contextlib.suppress(OSError):
+            if path.exists():
+                previous_path(path).unlink(missing_ok=True)
+                os.link(path, previous_path(path))
         write_atomically(path, MAGIC + digest + b'\n' + content)
     except OSError as error:
-        kept = 'the one before is kept' if path.exists() else 'there is none yet'
-        raise CheckpointError(
-            f'cannot write the checkpoint {path} ({error.strerror}); {kept}'
-        ) from error
+        reason = f'{error.strerror}{"; the previous checkpoint is kept" if path.exists() else ""}'
+        raise CheckpointError(f'cannot write the checkpoint {path}: {reason}') from error
 
 
 def previous_path(path: Path) -> Path:
-    """Return where the checkpoint before the one at ``path`` is kept."""
     return path.with_name(f'{path.name}.previous')
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """Read what ``save_checkpoint`` wrote."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         raise CheckpointError(f'there is no checkpoint {path}') from None
     except OSError as error:
-        raise CheckpointError(f'cannot read the checkpoint {path} ({error.strerror})') from error
+        raise CheckpointError(f'cannot read the checkpoint {path}: {error.strerror}') from error
+    previous = previous_path(path)
+    hint = f'; the one before is {previous}' if previous.exists() else ''
     header, _, payload = content.partition(b'\n')
     if not header.startswith(MAGIC):
         raise CheckpointError(
-            f'{path} is not a checkpoint of this version: it should begin with '
-            f'{MAGIC.decode().strip()!r}, it begins with {content[:24]!r}{_way_on(path)}'
+            f'{path} is not a checkpoint of this version: expected {MAGIC!r} as the first bytes, '
+            f'got {content[:24]!r}{hint}'
         )
     if hashlib.sha256(payload).hexdigest().encode() != header[len(MAGIC) :]:
-        raise CheckpointError(
-            f'the checkpoint {path} is damaged: its {len(payload)} bytes are not those that were '
-            f'written{_way_on(path)}'
-        )
+        raise CheckpointError(f'the checkpoint {path} is damaged: wrong checksum{hint}')
     try:
         state = torch.load(io.BytesIO(payload), weights_only=True)
-    except Exception as error:  # torch's reader raises nearly anything
+    except Exception as error:  # torch raises many types of errors
         reason = str(error).splitlines()[:1] or [type(error).__name__]
         raise CheckpointError(f'{path} holds no state of a run: {reason[0]}') from None
     if not isinstance(state, dict):
@@ -78,40 +72,24 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     return state
 
 
-def check_alike(where: str, found: Any, expected: Any) -> None:
-    """
-    Raise ValueError unless ``found`` could be a later state of what ``expected`` is a state of.
-
-    It has the same keys, kinds of values and types and shapes of tensors; numbers are finite.
-    """
+def check_same_structure(where: str, found: Any, expected: Any) -> None:
+    """Raise ValueError unless keys, types, shapes and dtypes agree and tensors are finite."""
     if type(found) is not type(expected):
         raise ValueError(
-            f'{where}: a {type(expected).__name__} is expected, got a {type(found).__name__}'
+            f'{where}: expected a {type(expected).__name__}, got a {type(found).__name__}'
         )
     if isinstance(expected, dict):
         if found.keys() != expected.keys():
             differ = sorted(map(str, found.keys() ^ expected.keys()))
-            raise ValueError(f'{where}: only one of the two has {", ".join(differ[:5])}')
+            raise ValueError(f'{where}: the keys differ: {", ".join(differ[:5])}')
         for key, value in expected.items():
-            check_alike(f'{where}.{key}', found[key], value)
+            check_same_structure(f'{where}.{key}', found[key], value)
     elif isinstance(expected, Tensor):
-        if found.dtype != expected.dtype or found.shape != expected.shape:
-            raise ValueError(
-                f'{where}: {tuple(expected.shape)} of {expected.dtype} is expected, got '
-                f'{tuple(found.shape)} of {found.dtype}'
-            )
-        if not torch.isfinite(found).all():
-            raise ValueError(f'{where}: finite numbers are expected')
+        check_array(where, found.numpy(), expected.numpy())
 
 
-def _keep_previous(path: Path) -> None:
-    # Some file systems have no links; a spare copy is not worth failing for.
-    with contextlib.suppress(OSError):
-        if path.exists():
-            previous_path(path).unlink(missing_ok=True)
-            os.link(path, previous_path(path))
-
-
-def _way_on(path: Path) -> str:
-    previous = previous_path(path)
-    return f'; {previous} is the one before it' if previous.exists() else ''
+def check_array(where: str, found: NDArray[Any], expected: NDArray[Any]) -> None:
+    """Raise ValueError unless shape and dtype agree and all numbers are finite."""
+    kinds = [f'{array.dtype} of shape {array.shape}' for array in (expected, found)]
+    if kinds[0] != kinds[1] or not np.isfinite(found).all():
+        raise ValueError(f'{where}: expected finite {kinds[0]}, got {kinds[1]}')

@@ -1,191 +1,198 @@
-"""Every choice the learner has, documented once, and the presets as values of it."""
-
-from __future__ import annotations
+"""Options of a training run, and the files in the folder of a run."""
 
 import dataclasses
+import enum
+import functools
+import json
+from pathlib import Path
 from typing import Any
 
-from mher_ros.learning.plangan_config import PlanConfig
-from mher_ros.learning.presets import DEPLOYED, EPISODES_PER_EPOCH, PRECISION, PRESETS
-from mher_ros.learning.systems import ALGORITHMS
-from mher_ros.options import option, OptionError, override
+from mher_ros.files import read_at_most
+from mher_ros.learning.presets import ALGORITHMS, DEPLOYED, EPISODES_PER_EPOCH, PRECISION, PRESETS
+from mher_ros.learning.relabel import RELABELLING
+from mher_ros.options import describe, option, OptionError, override
+from mher_ros.registry import check_trusted
 from mher_ros.tasks import task_class
 from mher_ros.tasks.task import TaskOptions
 
-__all__ = [
-    'AgentConfig',
-    'ModelConfig',
-    'RelabelConfig',
-    'ScheduleConfig',
-    'TrainConfig',
-    'config_from_dict',
-    'make_config',
-]
+# Files of a run; others are ``checkpoint``, ``checkpoint.previous``, ``episodes.npz`` and those in
+# ``tensorboard/``.
+CONFIG = 'config.json'
+PROGRESS = 'progress.csv'  # one row per evaluation
+POLICY = 'policy.onnx'  # not written by algorithms without an actor
+MAX_CONFIG_BYTES = 2**20
+
+
+class RngStream(enum.IntEnum):
+    """Second entry of every seed sequence: an independent random stream for each purpose."""
+
+    AGENT = 0  # exploration, batches, relabelling
+    TRAINING = 1  # resets of training episodes
+    TEST = 2  # resets of test episodes
+    MODEL_ERROR = 3  # batches on which the model's error is measured
+    PLANNING = 4  # plans of an evaluation
+    RARITY = 5  # initial means of the Gaussian mixture of ``agent.replay_rare``
+    RECORDS = 7  # recorders of experiments
+
+
+_fraction = functools.partial(option, low=0.0, high=1.0)
+_rate = functools.partial(option, low=1e-6, high=1.0)
+_weight = functools.partial(option, low=0.0, high=1e6)
+_not_negative = functools.partial(option, low=0.0)
+_units = functools.partial(option, low=1, high=8192)
+_batch = functools.partial(option, low=1, high=65536)
+_count = functools.partial(option, low=0)
+_up_to_100 = functools.partial(option, low=1, high=100)
+_at_least_one = functools.partial(option, low=1)
 
 
 @dataclasses.dataclass(frozen=True)
 class AgentConfig:
-    """Actor, critic and exploration."""
-
-    hidden: tuple[int, ...] = option(
-        (256, 256, 256), 'units of each hidden layer', low=1, high=8192
+    hidden: tuple[int, ...] = _units((256, 256, 256), 'units of each hidden layer')
+    relative_goal: bool = option(False, 'add desired minus achieved goal to the network inputs')
+    fourier_features: int = option(
+        0, 'add this many sines and cosines of each network input to the inputs', low=0, high=16
     )
-    relative_goal: bool = option(False, 'show the networks the way to the goal, too')
-    waves: int = option(
-        0, 'show the networks that many sines and cosines of each number, too', low=0, high=16
+    workspace_normalisation: bool = option(
+        False, 'normalise positions and goals by the workspace, not by running statistics'
     )
-    workspace_units: bool = option(
-        False,
-        'show the networks positions and goals in widths of the workspace, not in standard '
-        'deviations of those seen',
-    )
-    hide_still: bool = option(
-        False, 'show the networks nothing of entries that never varied in training'
-    )
-    actor_learning_rate: float = option(1e-3, "Adam's, for the actor", low=1e-6, high=1.0)
-    critic_learning_rate: float = option(1e-3, "Adam's, for the critic", low=1e-6, high=1.0)
-    batch: int = option(64, 'transitions in an update', low=1, high=65536)
-    gamma: float = option(0.99, 'discount', low=0.0, high=0.9999)
-    value_ceiling: float = option(0.0, 'targets are cut above this', low=0.0)
-    target_keep: float = option(0.9, 'share of the old in a target update', low=0.0, high=1.0)
-    target_every: int = option(5, 'updates between target updates', low=1)
-    alpha: float = option(
-        3.0, 'weight of the supervised loss on relabelled rows', low=0.0, high=1e6
-    )
-    alpha_half_life: float = option(
-        0.0, 'updates after which alpha has halved; 0: it never does', low=0.0
-    )
-    action_penalty: float = option(1.0, 'weight of the squared action', low=0.0, high=1e6)
+    mask_constant_inputs: bool = option(False, 'set inputs to 0 that never varied in training')
+    actor_learning_rate: float = _rate(1e-3, 'learning rate of the actor (Adam)')
+    critic_learning_rate: float = _rate(1e-3, 'learning rate of the critic (Adam)')
+    batch: int = _batch(64, 'transitions per update')
+    gamma: float = option(0.99, 'discount factor', low=0.0, high=0.9999)
+    value_ceiling: float = _not_negative(0.0, "upper limit of the critic's targets")
+    tau: float = _fraction(0.1, 'Polyak coefficient of a target network update')
+    target_every: int = _at_least_one(5, 'updates between two target network updates')
+    alpha: float = _weight(3.0, 'weight of the supervised loss on relabelled transitions')
+    alpha_half_life: float = _not_negative(0.0, 'updates after which alpha halves; 0: constant')
+    action_penalty: float = _weight(1.0, "weight of the squared action in the actor's loss")
     actor: str = option(
         'joint',
-        'joint: policy gradient and supervised loss in one; apart: a supervised step on '
-        'relabelled rows, then the policy gradient on original goals; imitation: supervised '
-        'steps alone, no critic; plan: no actor, see plan.*',
-        choices=('joint', 'apart', 'imitation', 'plan'),
+        'joint: policy gradient and supervised loss in one step; separate: a supervised step on '
+        'relabelled transitions, then policy gradient on original goals; imitation: supervised '
+        'loss only, no critic; plan: no actor, see plan.*',
+        choices=('joint', 'separate', 'imitation', 'plan'),
     )
-    target_steps: int = option(
-        1, "rewards in the critic's target; those after the first by the model", low=1, high=100
+    target_steps: int = _up_to_100(1, "rewards in the critic's target, one of them real")
+    model_batch_steps: int = option(
+        0, 'train only on model rollouts of this length; 0: on real transitions', low=0, high=100
     )
-    imagined_steps: int = option(
-        0, 'learn from model rollouts of this many steps alone; 0: from real ones', low=0, high=100
-    )
-    explore_noise: float = option(0.2, 'standard deviation of noise on actions', low=0.0)
-    explore_random: float = option(0.3, 'chance of a uniform action', low=0.0, high=1.0)
-    deploy_average: bool = option(False, 'evaluate and export the slowly moving target actor')
-    replay: int = option(
-        1_000_000, 'transitions kept, of real ones and of imagined ones', low=1, high=100_000_000
-    )
-    replay_rare: bool = option(False, 'replay episodes with rare paths more often')
+    explore_noise: float = _not_negative(0.2, 'standard deviation of the exploration noise')
+    explore_random: float = _fraction(0.3, 'probability of a uniform random action')
+    export_target_actor: bool = option(False, 'evaluate and export the target actor')
+    replay: int = option(1_000_000, 'transitions per replay buffer', low=1, high=100_000_000)
+    replay_rare: bool = option(False, 'sample episodes with rare trajectories more often')
 
 
 @dataclasses.dataclass(frozen=True)
 class RelabelConfig:
-    """Which goals replace the original ones."""
-
     goals: str = option(
         'virtual',
-        'none, future (of the same episode), virtual (of a model rollout), mixed (both), random',
-        choices=('none', 'future', 'virtual', 'mixed', 'random'),
+        'new goals: none; future: achieved later in the episode; virtual: achieved in a model '
+        'rollout; mixed: virtual and future; random: achieved anywhere in the buffer; uniform: '
+        'uniform in the goal box; or module:Class',
     )
-    probability: float = option(0.8, 'share of rows relabelled', low=0.0, high=1.0)
-    elsewhere: float = option(
-        0.0,
-        'share of rows whose own goal is first exchanged for one achieved anywhere in the replay',
-        low=0.0,
-        high=1.0,
+    probability: float = _fraction(0.8, 'fraction of transitions that are relabelled')
+    random_share: float = _fraction(
+        0.0, 'fraction of transitions whose original goal is first replaced as by goals=random'
     )
     steps: int = option(5, 'length n of the model rollout', low=0, high=1000)
-    rollout_noise: float = option(0.2, 'standard deviation of noise in the rollout', low=0.0)
-    virtual_share: float = option(
-        0.5, 'mixed: share of the relabelled rows that is virtual', low=0.0, high=1.0
-    )
-    goal_noise: float = option(0.0, 'standard deviation of noise on new goals', low=0.0)
-    candidates: int = option(
-        1, 'candidates a row, of which a curriculum picks; 1: take what comes', low=1, high=100
-    )
-    closeness: float = option(
-        1.0, 'curriculum: weight of closeness to the desired goal at first', low=0.0, high=1e6
-    )
-    closeness_growth: float = option(
-        1e-4, 'curriculum: share by which that weight grows an update', low=0.0, high=1.0
-    )
+    rollout_noise: float = _not_negative(0.2, 'standard deviation of action noise in rollouts')
+    virtual_share: float = _fraction(0.5, 'mixed: fraction of virtual goals')
+    goal_noise: float = _not_negative(0.0, 'standard deviation of noise on new goals')
+    candidates: int = _up_to_100(1, 'curriculum: candidates per selected transition; 1: none')
+    closeness: float = _weight(1.0, 'curriculum: initial weight of closeness to desired goals')
+    closeness_growth: float = _fraction(1e-4, 'curriculum: relative growth of it per update')
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
-    """The dynamics model."""
-
-    hidden: tuple[int, ...] = option(
-        (256, 256, 256, 256), 'units of each hidden layer', low=1, high=8192
-    )
-    members: int = option(3, 'networks in the ensemble', low=1, high=100)
-    learning_rate: float = option(1e-3, "Adam's", low=1e-6, high=1.0)
+    hidden: tuple[int, ...] = _units((256, 256, 256, 256), 'units of each hidden layer')
+    members: int = _up_to_100(3, 'networks in the ensemble')
+    learning_rate: float = _rate(1e-3, 'learning rate (Adam)')
     loss: str = option('absolute', 'absolute or squared error', choices=('absolute', 'squared'))
-    gradient_limit: float = option(5.0, "cut each tensor's gradient norm; 0: never", low=0.0)
-    fits_per_update: int = option(2, 'model steps in an update', low=0)
-    warmup_fits: int = option(100, 'model steps after the warm-up', low=0)
-    warmup_batch: int = option(512, 'transitions in each of those', low=1, high=65536)
+    gradient_limit: float = _not_negative(5.0, 'gradient norm limit per tensor; 0: none')
+    fits_per_update: int = _count(2, 'gradient steps of the model per update')
+    warmup_fits: int = _count(100, 'gradient steps of the model after the warm-up')
+    warmup_batch: int = _batch(512, 'transitions per gradient step after the warm-up')
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanConfig:
+    """The ensemble of GANs and the planner (PlanGAN)."""
+
+    # The MHER paper gives the defaults of the planner, the PlanGAN paper those of the GANs.
+    gans: int = _up_to_100(3, 'GANs in the ensemble')
+    latent: int = _units(64, "size of the generators' latent vector")
+    hidden: tuple[int, ...] = _units((512, 512), 'units of each hidden layer')
+    learning_rate: float = _rate(1e-4, 'learning rate of the GANs (Adam)')
+    weight_decay: float = _fraction(2e-4, 'weight decay of the GANs (Adam)')
+    ema_decay: float = _fraction(0.998, 'decay of the moving average of the generators, per step')
+    consistency: float = _weight(30.0, "weight of the squared difference to the model's states")
+    batch: int = _batch(128, 'sequences, or transitions of the model, per gradient step')
+    sequence: int = option(5, 'length of the sequences that train generators', low=1, high=1000)
+    fits_per_update: int = _count(5, 'gradient steps of model and GANs per update')
+    warmup_fits: int = _count(2000, 'gradient steps of the GANs after the warm-up')
+    first_actions: int = option(20, 'candidate first actions', low=1, high=10_000)
+    trajectories: int = option(50, 'trajectories per candidate first action', low=1, high=10_000)
+    steps: int = option(50, 'steps per trajectory, including the first', low=1, high=1000)
+    next_state: str = option(
+        'model',
+        'what predicts the next state: the model, or the generator (cheaper)',
+        choices=('model', 'generator'),
+    )
+    choice: str = option(
+        'best',
+        'best: first action with the highest score; weighted: mean weighted by softmax of scores',
+        choices=('best', 'weighted'),
+    )
+    sharpness: float = option(
+        5.0, 'weighted: inverse temperature of the softmax of scores', low=0.0, high=1e3
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class ScheduleConfig:
-    """What happens when."""
-
-    warmup_episodes: int = option(20, 'episodes of random actions first (counted)', low=1)
+    warmup_episodes: int = _at_least_one(20, 'initial episodes with random actions')
     episode_steps: int = option(
-        100,
-        'steps in a training episode (those of a test: task.episode_steps)',
-        low=1,
-        high=100_000,
+        100, 'steps per training episode (test: task.episode_steps)', low=1, high=100_000
     )
-    warmup_updates: int = option(0, 'updates on the episodes of the warm-up', low=0)
-    updates_per_episode: int = option(5, 'updates after each later episode', low=0)
-    episodes_per_epoch: int = option(1, 'episodes between two evaluations', low=1)
-    evaluation_goals: int = option(100, 'goals in an evaluation', low=1, high=100_000)
-    steps: int = option(5000, 'stop after this many environment steps', low=1)
-    until: float = option(
-        0.0, 'stop once this success rate holds over two evaluations; 0: never', low=0.0, high=1.0
-    )
-    max_minutes: float = option(
-        0.0, 'stop after this much time, pauses not counted; 0: never', low=0.0
-    )
+    warmup_updates: int = _count(0, 'updates after the warm-up')
+    updates_per_episode: int = _count(5, 'updates after each later episode')
+    episodes_per_epoch: int = _at_least_one(1, 'episodes between two evaluations')
+    evaluation_goals: int = option(100, 'goals per evaluation', low=1, high=100_000)
+    steps: int = _at_least_one(5000, 'stop after this many environment steps')
+    until: float = _fraction(0.0, 'stop when two evaluations reach this success rate; 0: never')
+    max_minutes: float = _not_negative(0.0, 'stop after this training time; 0: never')
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """A whole run."""
-
     task_name: str
     algorithm: str
     preset: str
     seed: int
     task: TaskOptions
-    agent: AgentConfig
-    relabel: RelabelConfig
-    model: ModelConfig
-    plan: PlanConfig
-    schedule: ScheduleConfig
+    agent: AgentConfig = AgentConfig()
+    relabel: RelabelConfig = RelabelConfig()
+    model: ModelConfig = ModelConfig()
+    plan: PlanConfig = PlanConfig()
+    schedule: ScheduleConfig = ScheduleConfig()
 
     @property
     def needs_model(self) -> bool:
-        """Whether anything is learnt with the dynamics model."""
         agent = self.agent
-        imagines = agent.target_steps > 1 or agent.imagined_steps > 0 or agent.actor == 'plan'
-        return imagines or self.relabel.goals in ('virtual', 'mixed')
+        if agent.target_steps > 1 or agent.model_batch_steps > 0 or agent.actor == 'plan':
+            return True
+        return self.relabel.goals != 'none' and RELABELLING[self.relabel.goals].needs_model
+
+    def values(self) -> dict[str, Any]:
+        """Return the value of each option by its dotted key."""
+        return {key: value for key, value, _ in describe(self)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return dataclasses.asdict(self)
-
-
-SECTIONS: dict[str, type] = {
-    'agent': AgentConfig,
-    'relabel': RelabelConfig,
-    'model': ModelConfig,
-    'plan': PlanConfig,
-    'schedule': ScheduleConfig,
-}
-"""Parts of every run's configuration, beside that of its task."""
 
 
 def make_config(
@@ -195,24 +202,12 @@ def make_config(
     seed: int = 0,
     changes: dict[str, Any] | None = None,
 ) -> TrainConfig:
-    """Put task, algorithm and preset together, then apply ``changes`` (dotted key to value)."""
+    """Return the preset, changed by the algorithm, then by ``changes`` (dotted key to value)."""
     options = task_class(task).default_options
-    for name, value, known in (
-        ('algorithm', algorithm, ALGORITHMS),
-        ('preset', preset, PRESETS),
-    ):
-        if value not in known:
-            raise OptionError(f'unknown {name} {value!r}; there are {", ".join(known)}')
+    if preset not in PRESETS:
+        raise OptionError(f'unknown preset {preset!r}; there are {", ".join(PRESETS)}')
     if type(seed) is not int or not 0 <= seed < 2**63:
         raise OptionError(f'seed must be a whole number from 0 to 2**63 - 1, got {seed!r}')
-    config = TrainConfig(
-        task,
-        algorithm,
-        preset,
-        seed,
-        options,
-        **{name: section() for name, section in SECTIONS.items()},
-    )
     values = dict(PRESETS[preset])
     if preset.startswith('paper'):
         episodes = EPISODES_PER_EPOCH.get(task, 1)
@@ -222,65 +217,70 @@ def make_config(
         values['task.threshold'] = round(PRECISION * options.threshold, 6)
     if preset in DEPLOYED and hasattr(options, 'reachable_goals'):
         values['task.reachable_goals'] = True
-    config = override(config, {**values, **ALGORITHMS[algorithm].changes, **(changes or {})})
+    values |= {**ALGORITHMS[algorithm].changes, **(changes or {})}
+    config = override(TrainConfig(task, algorithm, preset, seed, options), values)
     _check_fit(config)
     return config
 
 
 def _check_fit(config: TrainConfig) -> None:
-    """Refuse choices that are good each by itself but not together."""
-    schedule, agent, relabel = config.schedule, config.agent, config.relabel
-    rows = {
-        f'agent.imagined_steps={agent.imagined_steps}': agent.imagined_steps > 0,
-        'agent.replay_rare=true': agent.replay_rare,
-        f'relabel.candidates={relabel.candidates}': relabel.candidates > 1,
-    }
-    choosing = [text for text, chosen in rows.items() if chosen]
-    if len(choosing) > 1:
-        raise OptionError(
-            f'only one of these can choose the rows to learn from: {", ".join(choosing)}'
-        )
-    unfit = {
-        'apart': [*choosing, *(['relabel.goals=none'] if relabel.goals == 'none' else [])],
-        'imitation': [
-            *(choosing if agent.imagined_steps else []),
-            *(['relabel.goals=none'] if relabel.goals == 'none' else []),
-        ],
-        'plan': [
-            *choosing,
-            *([f'agent.waves={agent.waves}'] if agent.waves else []),
-            *(['agent.workspace_units=true'] if agent.workspace_units else []),
-            *([f'relabel.elsewhere={relabel.elsewhere:g}'] if relabel.elsewhere else []),
-        ],
+    """Raise OptionError for options that exclude each other."""
+    schedule, agent, goals = config.schedule, config.agent, config.relabel.goals
+    if goals != 'none' and goals not in RELABELLING:
+        RELABELLING[goals]  # raises OptionError unless it is module:Class
+    defaults = TrainConfig('', '', '', 0, config.task).values()
+    changed = {key: f'{key}={v}' for key, v in config.values().items() if v != defaults[key]}
+
+    def selected(*keys: str) -> list[str]:
+        return [changed[key] for key in keys if key in changed]
+
+    samplers = selected('agent.model_batch_steps', 'agent.replay_rare', 'relabel.candidates')
+    if len(samplers) > 1:
+        raise OptionError(f'these options exclude each other: {", ".join(samplers)}')
+    inputs = 'agent.fourier_features', 'agent.workspace_normalisation', 'relabel.random_share'
+    no_goals = ['relabel.goals=none'] if goals == 'none' else []
+    conflicts = {
+        'separate': samplers + no_goals,
+        'imitation': selected('agent.model_batch_steps') + no_goals,
+        'plan': samplers + selected(*inputs),
     }.get(agent.actor)
-    if unfit:
-        raise OptionError(f'agent.actor={agent.actor} does not go with {", ".join(unfit)}')
+    if conflicts:
+        raise OptionError(f'agent.actor={agent.actor} excludes {", ".join(conflicts)}')
     least = (schedule.warmup_episodes + 1) * schedule.episode_steps
     if schedule.steps < least:
         raise OptionError(
-            f'schedule.steps must be at least {least}, the warm-up and one episode, '
+            f'schedule.steps must be at least {least} (warm-up and one episode), '
             f'got {schedule.steps}'
         )
 
 
 def config_from_dict(values: dict[str, Any]) -> TrainConfig:
-    """
-    Rebuild a configuration from ``to_dict``, checking every value.
-
-    An option that did not exist when it was written has its default, whatever a preset of that
-    name says today.
-    """
+    """Return the configuration of ``to_dict``; every value is checked."""
+    # An option that the file lacks gets its default, not the preset's value: the option did not
+    # exist when the run was started.
     try:
         head = {name: values[name] for name in ('task_name', 'algorithm', 'preset', 'seed')}
-        hash(tuple(head.values()))  # TypeError for lists and the like
-        written = {'plan': {}, **values}
+        hash(tuple(head.values()))  # TypeError for lists and dicts
+        goals = values['relabel'].get('goals', '')
+        check_trusted(*map(str, (head['task_name'], head['algorithm'], goals)))
+        task = task_class(head['task_name']).default_options
         changes = {
             f'{section}.{key}': value
-            for section, defaults in SECTIONS.items()
-            for key, value in {**dataclasses.asdict(defaults()), **written[section]}.items()
+            for section, defaults in dataclasses.asdict(TrainConfig('', '', '', 0, task)).items()
+            if isinstance(defaults, dict)
+            for key, value in {**defaults, **{'plan': {}, **values}[section]}.items()
         }
-        defaults = dataclasses.asdict(task_class(head['task_name']).default_options)
-        changes |= {f'task.{key}': value for key, value in (defaults | written['task']).items()}
     except (AttributeError, KeyError, TypeError) as error:
         raise OptionError(f'not the configuration of a run: {error!r}') from None
     return make_config(head['task_name'], head['algorithm'], head['preset'], head['seed'], changes)
+
+
+def load_config(folder: Path) -> TrainConfig:
+    path = folder / CONFIG
+    try:
+        values = json.loads(read_at_most(path, MAX_CONFIG_BYTES))
+    except FileNotFoundError:
+        raise OptionError(f'{folder} holds no run: there is no {CONFIG} in it') from None
+    except (OSError, RecursionError, ValueError) as error:
+        raise OptionError(f'cannot read {path}: {error}') from error
+    return config_from_dict(values)

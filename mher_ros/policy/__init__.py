@@ -1,10 +1,10 @@
 """
-The deployable policy: one ONNX file that says what it sees, what it commands and how well.
+The deployable policy: one ONNX file with its weights, interface and evaluation.
 
-Running one needs numpy and onnxruntime; writing one, ``mher_ros.policy.export``, torch and onnx.
+Running a policy needs numpy and onnxruntime; ``mher_ros.policy.export`` needs torch and onnx.
 """
 
 from mher_ros.policy.contract import Contract, PolicyFileError
-from mher_ros.policy.run import load, OnnxPolicy
+from mher_ros.policy.onnx_policy import load, OnnxPolicy
 
 __all__ = ['Contract', 'OnnxPolicy', 'PolicyFileError', 'load']

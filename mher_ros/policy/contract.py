@@ -1,46 +1,36 @@
-"""What a policy file promises about itself, as JSON in its metadata."""
+"""The contract of a policy file: JSON in its metadata that describes its interface."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 import dataclasses
 import json
 import math
 from typing import Any
 
 from mher_ros.errors import MherError
-from mher_ros.interface import ACTION_MEANINGS, Field, TaskInterface
+from mher_ros.interface import ACTION_MEANINGS, Field, SOURCES, TaskInterface
 import numpy as np
 
-__all__ = ['Contract', 'CONTRACT_KEY', 'FORMAT_VERSION', 'PolicyFileError']
-
-CONTRACT_KEY = 'mher_ros.contract'
-"""Name of the ONNX metadata entry that holds the contract."""
-FORMAT_VERSION = 1
+CONTRACT_KEY = 'mher_ros.contract'  # name of the ONNX metadata entry that holds the contract
+FORMAT_VERSION = 2
 MOST_CHARACTERS = 2**20
-DEEPEST = 20
-"""Levels of objects and lists."""
-LARGEST = 1e9
-"""Of all numbers that the interface holds."""
+DEEPEST = 20  # levels of objects and lists
+LARGEST = 1e9  # of all numbers that the interface holds
 
 
 class PolicyFileError(MherError, ValueError):
-    """A policy file that cannot be used or made; the message says what was expected and found."""
+    """A policy file that cannot be used or written; the message says what was expected."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Contract:
-    """
-    What must hold between a policy and the arm it runs on, and where the policy comes from.
+    """The interface between a policy and its arm; ``from_json`` and ``to_json`` check it."""
 
-    It is checked where it enters and leaves a file, by ``from_json`` and ``to_json``.
-    """
-
-    interface: TaskInterface
-    """Fields, units, action scale and meaning, control period, workspace, threshold."""
-    training: dict[str, Any]
-    """Algorithm, preset, seed, steps, configuration...: what would train it again."""
+    interface: TaskInterface  # fields, units, scale and meaning, period, workspace, threshold
+    training: dict[str, Any]  # algorithm, preset, seed, steps and configuration of its training
     evaluation: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Success rate, final errors, number of goals...; empty if it was not evaluated."""
+    """Success rate, final errors, number of goals and so on; empty without an evaluation."""
     format_version: int = FORMAT_VERSION
 
     def to_json(self) -> str:
@@ -61,78 +51,64 @@ class Contract:
             values = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise PolicyFileError(f'contract: expected JSON; {error}') from None
-        if not isinstance(values, dict):
-            raise _unexpected('contract', 'an object', values)
-        _check_version(values)
+        _expect(isinstance(values, dict), 'contract', 'an object', values)
+        # First: another version may have other entries.
+        version = values.get('format_version')
+        if type(version) is not int or version != FORMAT_VERSION:
+            raise PolicyFileError(
+                f'contract: expected format version {FORMAT_VERSION}, got {version!r}'
+            )
         _check_keys('contract', values, cls)
         _check_finite('contract', values)
         for key in ('training', 'evaluation'):
-            if not isinstance(values[key], dict):
-                raise _unexpected(key, 'an object', values[key])
+            _expect(isinstance(values[key], dict), key, 'an object', values[key])
         rate = values['evaluation'].get('success_rate')
-        if rate is not None and not 0.0 <= _number('evaluation.success_rate', rate) <= 1.0:
-            raise _unexpected('evaluation.success_rate', 'a number from 0 to 1', rate)
+        if rate is not None:
+            where = 'evaluation.success_rate'
+            _expect(0.0 <= _number(where, rate) <= 1.0, where, 'a number from 0 to 1', rate)
         return cls(**{**values, 'interface': _interface(values['interface'])})
-
-
-def _check_version(values: dict[str, Any]) -> None:
-    # Before all else: the other entries of a future version may be anything.
-    version = values.get('format_version')
-    if type(version) is not int or version != FORMAT_VERSION:
-        came = f'format version {version!r}' if 'format_version' in values else 'none'
-        raise PolicyFileError(
-            f'contract: this mher_ros reads format version {FORMAT_VERSION}, the file has {came}'
-        )
 
 
 def _interface(values: Any) -> TaskInterface:
     _check_keys('interface', values, TaskInterface)
     for key in ('task', 'action_meaning', 'frame'):
         _check_text(f'interface.{key}', values[key])
-    if values['action_meaning'] not in ACTION_MEANINGS:
-        known = f'one of {", ".join(ACTION_MEANINGS)}'
-        raise _unexpected('interface.action_meaning', known, values['action_meaning'])
-    fields = {key: _fields(key, values[key]) for key in ('observation', 'goal', 'action')}
-    n, m = len(fields['observation']), len(fields['goal'])
-
-    low, high = (_numbers(f'interface.{key}', values[key], m) for key in ('goal_low', 'goal_high'))
-    for entry, (least, most) in enumerate(zip(low, high, strict=True)):
-        if least >= most:
-            raise _unexpected(f'interface.goal_high[{entry}]', f'more than {least}', most)
-    positive = {
-        key: _positive(f'interface.{key}', values[key])
-        for key in ('control_period', 'success_threshold')
+    _check_choice('interface.action_meaning', values['action_meaning'], ACTION_MEANINGS)
+    checked: dict[str, Any] = {
+        key: _fields(f'interface.{key}', values[key]) for key in ('observation', 'goal', 'action')
     }
+    n, m = len(checked['observation']), len(checked['goal'])
+    for key in ('goal_low', 'goal_high'):
+        checked[key] = _numbers(f'interface.{key}', values[key], m)
+    for entry, (low, high) in enumerate(
+        zip(checked['goal_low'], checked['goal_high'], strict=True)
+    ):
+        _expect(low < high, f'interface.goal_high[{entry}]', f'more than {low}', high)
+    for key in ('control_period', 'success_threshold'):
+        checked[key] = number = _number(f'interface.{key}', values[key])
+        _expect(number >= 1.0 / LARGEST, f'interface.{key}', 'a number above 0', values[key])
     steps = values['episode_steps']
-    if type(steps) is not int or not 1 <= steps <= LARGEST:
-        raise _unexpected('interface.episode_steps', 'a whole number above 0', steps)
-    indices = {
-        key: _run(f'interface.{key}', values[key], m, n)
-        for key in ('achieved_index', 'goal_index')
-    }
-    if not indices['achieved_index']:
-        raise _unexpected('interface.achieved_index', f'{m} entries', [])
-    ranges = {'goal_low': low, 'goal_high': high}
-    return TaskInterface(**{**values, **fields, **ranges, **positive, **indices})
+    is_count = type(steps) is int and 1 <= steps <= LARGEST
+    _expect(is_count, 'interface.episode_steps', 'a whole number above 0', steps)
+    for key in ('achieved_index', 'goal_index'):
+        checked[key] = _run(f'interface.{key}', values[key], m, n)
+    _expect(checked['achieved_index'], 'interface.achieved_index', f'{m} entries', [])
+    return TaskInterface(**{**values, **checked})
 
 
-def _fields(key: str, values: Any) -> tuple[Field, ...]:
-    where = f'interface.{key}'
-    if not isinstance(values, list) or not values:
-        raise _unexpected(where, 'a list of fields', values)
+def _fields(where: str, values: Any) -> tuple[Field, ...]:
+    _expect(isinstance(values, list) and values, where, 'a list of fields', values)
     fields = []
     for entry, field in enumerate(values):
-        _check_keys(f'{where}[{entry}]', field, Field)
-        for text in ('name', 'unit'):
-            _check_text(f'{where}[{entry}].{text}', field[text])
-        numbers = {
-            number: _number(f'{where}[{entry}].{number}', field[number])
-            for number in ('nominal', 'scale')
-        }
+        inner = f'{where}[{entry}]'
+        _check_keys(inner, field, Field)
+        for key in ('name', 'unit'):
+            _check_text(f'{inner}.{key}', field[key])
+        numbers = {key: _number(f'{inner}.{key}', field[key]) for key in ('nominal', 'scale')}
+        _check_choice(f'{inner}.source', field['source'], SOURCES)
         fields.append(Field(**{**field, **numbers}))
     names = [field.name for field in fields]
-    if len(set(names)) < len(names):
-        raise _unexpected(where, 'names that differ from each other', names)
+    _expect(len(set(names)) == len(names), where, 'names that differ from each other', names)
     return tuple(fields)
 
 
@@ -140,57 +116,48 @@ def _run(where: str, values: Any, count: int, size: int) -> tuple[int, ...]:
     """Return ``count`` successive entries of a vector of length ``size``, or none."""
     if values == []:
         return ()
-    if isinstance(values, list) and all(type(value) is int for value in values):
+    fits = isinstance(values, list) and all(type(value) is int for value in values)
+    if fits:
         first = values[0]
-        if values == list(range(first, first + count)) and 0 <= first <= size - count:
-            return tuple(values)
-    expected = f'{count} successive entries of an observation of {size}'
-    raise _unexpected(where, expected, values)
+        fits = values == list(range(first, first + count)) and 0 <= first <= size - count
+    _expect(fits, where, f'{count} successive entries of an observation of {size}', values)
+    return tuple(values)
 
 
 def _numbers(where: str, values: Any, count: int) -> tuple[float, ...]:
-    if not isinstance(values, list) or len(values) != count:
-        raise _unexpected(where, f'{count} numbers, one for each entry of the goal', values)
+    fits = isinstance(values, list) and len(values) == count
+    _expect(fits, where, f'{count} numbers, one for each entry of the goal', values)
     return tuple(_number(f'{where}[{entry}]', value) for entry, value in enumerate(values))
 
 
-def _positive(where: str, value: Any) -> float:
-    number = _number(where, value)
-    if number < 1.0 / LARGEST:
-        raise _unexpected(where, 'a number above 0', value)
-    return number
-
-
 def _number(where: str, value: Any) -> float:
-    if type(value) not in (int, float):
-        raise _unexpected(where, 'a number', value)
-    if not -LARGEST <= value <= LARGEST:
-        raise _unexpected(where, f'a number of at most {LARGEST:g}', value)
+    _expect(type(value) in (int, float), where, 'a number', value)
+    _expect(-LARGEST <= value <= LARGEST, where, f'a number of at most {LARGEST:g}', value)
     return float(value)
 
 
 def _check_text(where: str, value: Any) -> None:
-    # What cannot be printed cannot be sent in a message.
-    if not isinstance(value, str) or not value or not value.isprintable():
-        raise _unexpected(where, 'a text', value)
+    # Unprintable characters cannot be sent in a message.
+    _expect(isinstance(value, str) and value and value.isprintable(), where, 'a text', value)
+
+
+def _check_choice(where: str, value: Any, known: Collection[str]) -> None:
+    _expect(value in tuple(known), where, f'one of {", ".join(known)}', value)
 
 
 def _check_keys(where: str, values: Any, kind: type[Any]) -> None:
-    if not isinstance(values, dict):
-        raise _unexpected(where, 'an object', values)
+    _expect(isinstance(values, dict), where, 'an object', values)
     expected = {field.name for field in dataclasses.fields(kind)}
     missing, unknown = sorted(expected - values.keys()), sorted(values.keys() - expected)
     if missing:
         raise PolicyFileError(f'{where}: lacks {", ".join(missing)}')
     if unknown:
-        named = _printable(', '.join(unknown))
-        raise PolicyFileError(
-            f'{where}: unknown {named}; the keys are {", ".join(sorted(expected))}'
-        )
+        named, known = _printable(', '.join(unknown)), ', '.join(sorted(expected))
+        raise PolicyFileError(f'{where}: unknown {named}; the keys are {known}')
 
 
 def _check_finite(where: str, value: Any, depth: int = 0) -> None:
-    """Refuse NaN and infinity, which Python's JSON lets through, wherever they are."""
+    """Refuse NaN and infinity, which Python's JSON reader accepts, at any depth."""
     if depth > DEEPEST:
         raise PolicyFileError(f'contract: expected at most {DEEPEST} levels, got more')
     if isinstance(value, dict):
@@ -202,20 +169,20 @@ def _check_finite(where: str, value: Any, depth: int = 0) -> None:
     elif isinstance(value, int | float):
         try:
             finite = math.isfinite(value)
-        except OverflowError:  # a whole number beyond the largest float
+        except OverflowError:  # an integer above the largest float
             finite = False
-        if not finite:
-            raise _unexpected(where, 'a finite number', value)
+        _expect(finite, where, 'a finite number', value)
 
 
-def _unexpected(where: str, expected: str, value: Any) -> PolicyFileError:
-    shown = repr(value)
-    shown = shown if len(shown) <= 80 else shown[:77] + '...'
-    return PolicyFileError(f'{_printable(where)}: expected {expected}, got {shown}')
+def _expect(fits: Any, where: str, expected: str, value: Any) -> None:
+    if not fits:
+        shown = repr(value)
+        shown = shown if len(shown) <= 80 else shown[:77] + '...'
+        raise PolicyFileError(f'{_printable(where)}: expected {expected}, got {shown}')
 
 
 def _printable(keys: str) -> str:
-    """Return keys of a file, which may be any text, for a sentence."""
+    """Return keys of a file, which may be any text, for a message."""
     return (keys if keys.isprintable() else ascii(keys))[:200]
 
 

@@ -1,23 +1,22 @@
-"""What a policy file is worth on the task it was trained for."""
+"""Evaluation of a policy file on its task: figures, films and pictures."""
 
-from __future__ import annotations
-
+import importlib.util
+from pathlib import Path
 from typing import Any
 
+from mher_ros.files import write_atomically
 from mher_ros.interface import TaskInterface
 from mher_ros.options import OptionError, override
 from mher_ros.policy.contract import PolicyFileError
-from mher_ros.policy.run import OnnxPolicy
+from mher_ros.policy.onnx_policy import OnnxPolicy
+from mher_ros.registry import check_trusted
 from mher_ros.tasks import make, task_class
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
 from mher_ros.tasks.task import Task
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ['evaluate_policy', 'evaluation_lines', 'make_task']
-
-EVALUATION_STREAM = 3
-"""Second number of an episode's seed, so that no goal of a training run is used again."""
+EVALUATION_STREAM = 3  # part of an episode's seed: its goals differ from those of training
 MILLIMETRES = 1000.0
 WORKSPACE = ('goal_low', 'goal_high')
 
@@ -25,7 +24,7 @@ WORKSPACE = ('goal_low', 'goal_high')
 def evaluate_policy(
     policy: OnnxPolicy, episodes: int = 100, seed: int = 0, workers: int | None = None
 ) -> dict[str, Any]:
-    """Try the policy on random goals; errors are in mm where the goal is in metres."""
+    """Return figures over random goals; errors are in mm if the goal is in metres."""
     task = make_task(policy)
     seeds = [episode_seed(seed, EVALUATION_STREAM, index) for index in range(episodes)]
     summary = Evaluator(policy.interface.task, task.options, workers).run(policy, seeds).summary()
@@ -40,7 +39,6 @@ def evaluate_policy(
 
 
 def evaluation_lines(result: dict[str, Any]) -> list[str]:
-    """Return the figures of ``evaluate_policy`` as lines for people."""
     suffix, unit = ('_mm', ' mm') if 'mean_error_mm' in result else ('', '')
     steps = result['median_steps_to_reach']
     figures = {
@@ -56,26 +54,90 @@ def evaluation_lines(result: dict[str, Any]) -> list[str]:
 
 
 def make_task(policy: OnnxPolicy, render_mode: str | None = None) -> Task:
-    """Build the task that the policy's contract describes, as it describes it."""
+    """Return the task of the policy's contract; PolicyFileError if it differs here."""
     name = policy.interface.task
     config = policy.contract.training.get('config')
     stored = config.get('task') if isinstance(config, dict) else None
     try:
+        check_trusted(name)
         options = override(
             task_class(name).default_options, stored if isinstance(stored, dict) else {}
         )
     except OptionError as error:
-        raise PolicyFileError(f'this policy is for a task that is not here: {error}') from error
+        raise PolicyFileError(f'the task of this policy is unknown here: {error}') from error
     task = make(name, options, render_mode)
     for key, here in task.interface.to_dict().items():
         there = policy.interface.to_dict()[key]
         if here != there and not (key in WORKSPACE and _close(here, there, task.interface)):
             raise PolicyFileError(
-                f'this policy is for another {name}: its {key} is {there}, here it is {here}'
+                f'this policy is for another {name}: expected {key} {there}, got {here}'
             )
     return task
 
 
 def _close(here: ArrayLike, there: ArrayLike, interface: TaskInterface) -> bool:
-    # Simulated, the workspace comes out a little different on another processor.
+    # The workspace is simulated, and differs slightly between processors.
     return np.allclose(here, there, rtol=0.0, atol=1e-3 * interface.success_threshold)
+
+
+MOST_GOALS = 20
+FORMATS = ('.gif', '.mp4', '.png')
+SECONDS_PER_GOAL = 2.0  # of film; an arm arrives long before the end of an episode
+MOST_FRAMES_PER_SECOND = 25.0
+
+
+def film_policy(policy: OnnxPolicy, path: Path, goals: int = 3, seed: int = 0) -> Path:
+    """
+    Film the policy on a few random goals.
+
+    A .gif or .mp4 shows the motion in real time, a .png the arm at the end of each goal.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise OptionError(f'expected a file {" or ".join(FORMATS)}, got {path.name!r}')
+    if path.suffix.lower() == '.mp4' and importlib.util.find_spec('imageio_ffmpeg') is None:
+        raise OptionError('an .mp4 file needs the package imageio-ffmpeg; a .gif does not')
+    if goals > MOST_GOALS:
+        raise OptionError(f'expected at most {MOST_GOALS} goals, got {goals}')
+    if not path.parent.is_dir():
+        raise OptionError(f'there is no folder {path.parent}')
+    period = policy.interface.control_period
+    every = max(1, round(1.0 / (MOST_FRAMES_PER_SECOND * period)))
+    films = _frames(policy, goals, seed, every)
+    try:
+        write_atomically(path, _encoded(films, path.suffix.lower(), every * period))
+    except OSError as error:
+        raise OptionError(f'cannot write {path}: {error.strerror or error}') from error
+    return path
+
+
+def _frames(
+    policy: OnnxPolicy, goals: int, seed: int, every: int
+) -> list[list[NDArray[np.uint8]]]:
+    task = make_task(policy, render_mode='rgb_array')
+    interface = policy.interface
+    steps = min(interface.episode_steps, int(SECONDS_PER_GOAL / interface.control_period))
+    films = []
+    for index in range(goals):
+        observation, _ = task.reset(seed=episode_seed(seed, EVALUATION_STREAM, index))
+        film = [task.render()]
+        for step in range(max(1, steps)):
+            action = policy(observation['observation'], observation['desired_goal'])
+            observation, *_ = task.step(action)
+            if (step + 1) % every == 0 or step + 1 == steps:
+                film.append(task.render())
+        films.append(film)
+    task.close()
+    return films
+
+
+def _encoded(films: list[list[NDArray[np.uint8]]], suffix: str, seconds: float) -> bytes:
+    """Return the content of the file; ``seconds`` is the time between two frames."""
+    import imageio.v3 as iio
+
+    frames = np.stack([frame for film in films for frame in film])
+    how: dict[str, Any] = {'fps': 1.0 / seconds}
+    if suffix == '.png':
+        frames, how = np.concatenate([film[-1] for film in films], axis=1), {}
+    elif suffix == '.gif':
+        frames, how = frames[:, ::2, ::2], {'duration': 1000.0 * seconds, 'loop': 0}
+    return iio.imwrite('<bytes>', frames, extension=suffix, **how)

@@ -1,6 +1,4 @@
-"""Write a trained policy as one ONNX file, and only if the file acts as the policy does."""
-
-from __future__ import annotations
+"""Write a trained policy as one ONNX file, after checking that both give the same actions."""
 
 from collections.abc import Iterator
 import contextlib
@@ -14,17 +12,13 @@ import warnings
 from mher_ros.files import write_atomically
 from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
 from mher_ros.policy.graph import OPSET
-from mher_ros.policy.run import from_bytes, PRODUCER
-from mher_ros.policy.seal import BLANK, seal, SEAL_KEY
+from mher_ros.policy.onnx_policy import BLANK, from_bytes, PRODUCER, seal, SEAL_KEY
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 import torch
 from torch import nn
 
-__all__ = ['export_policy', 'TOLERANCE', 'traced']
-
-TOLERANCE = 1e-5
-"""Largest difference between actions of the file and of the policy on recorded states."""
+TOLERANCE = 1e-5  # largest difference between the actions of file and policy
 
 
 def export_policy(
@@ -38,22 +32,25 @@ def export_policy(
     Write ``policy`` with its ``contract`` to ``path``.
 
     ``policy(observation, desired_goal)`` maps tensors (B, n) and (B, m) to actions (B, k) in
-    [-1, 1]. Before the file is written it is opened as ``load`` does and must give the same
-    actions for the recorded ``observations`` (N, n) and ``goals`` (N, m), together and one by
-    one. If anything fails PolicyFileError says what, and a file that was at ``path`` before is
-    still there, untouched.
+    [-1, 1]. Before it is written, the file must load and give the same actions for the recorded
+    ``observations`` (N, n) and ``goals`` (N, m), as a batch and one by one. PolicyFileError says
+    what fails; an older file at ``path`` is then unchanged.
     """
     target = Path(path).absolute()
     text = contract.to_json()
-    states, targets = _recorded(contract, observations, goals)
-    policy = copy.deepcopy(policy).cpu().eval()  # the learner's own goes on training as it was
-    expected = _actions(policy, states, targets)
     interface = contract.interface
     inputs = {'observation': len(interface.observation), 'desired_goal': len(interface.goal)}
-    data = _packed(traced(policy, inputs, 'action'), text)
+    states = _recorded('observations', observations, inputs['observation'])
+    targets = _recorded('goals', goals, inputs['desired_goal'])
+    policy = copy.deepcopy(policy).cpu().eval()  # the learner's policy stays as it is
+    expected = _actions(policy, states, targets)
+    model = traced(policy, inputs, 'action')
+    for key, value in ((CONTRACT_KEY, text), (SEAL_KEY, BLANK)):
+        model.metadata_props.add(key=key, value=value)
+    data = seal(model.SerializeToString(deterministic=True))  # same weights, same bytes
     exported = from_bytes(data, str(target))
     pairs = zip(states, targets, strict=True)
-    _check_same('together', exported(states, targets), expected)
+    _check_same('as a batch', exported(states, targets), expected)
     _check_same('one by one', np.stack([exported(*pair) for pair in pairs]), expected)
     try:
         write_atomically(target, data)
@@ -63,15 +60,15 @@ def export_policy(
 
 def traced(module: nn.Module, inputs: dict[str, int], output: str) -> Any:
     """
-    Return the ONNX model of ``module`` for any batch size, without what this machine adds to it.
+    Return the ONNX model of ``module`` for any batch size, the same on any machine.
 
-    ``inputs`` are the sizes of what it is given, by name: tensors (B, size), in order.
+    ``inputs`` are the sizes of its arguments by name, in order: tensors (B, size).
     """
     batch = torch.export.Dim('batch')
     with _quiet():
         program = torch.onnx.export(
             module,
-            # A batch of 1 would be taken as fixed.
+            # The exporter would take a batch size of 1 as fixed.
             tuple(torch.zeros(2, size) for size in inputs.values()),
             input_names=list(inputs),
             output_names=[output],
@@ -83,7 +80,7 @@ def traced(module: nn.Module, inputs: dict[str, int], output: str) -> Any:
         )
     assert program is not None
     model = program.model_proto
-    # The exporter notes where on this machine the source of every node lies.
+    # The exporter writes paths of this machine into every node.
     graph = model.graph
     del graph.value_info[:]
     for part in (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output):
@@ -94,34 +91,17 @@ def traced(module: nn.Module, inputs: dict[str, int], output: str) -> Any:
     return model
 
 
-def _packed(model: Any, contract: str) -> bytes:
-    """Return the sealed file: same weights and contract, same bytes."""
-    for key, value in ((CONTRACT_KEY, contract), (SEAL_KEY, BLANK)):
-        model.metadata_props.add(key=key, value=value)
-    return seal(model.SerializeToString(deterministic=True))
-
-
-def _recorded(
-    contract: Contract, observations: ArrayLike, goals: ArrayLike
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the recorded states and goals as the file will see them."""
-    checked = []
-    for name, values, fields in (
-        ('observations', observations, contract.interface.observation),
-        ('goals', goals, contract.interface.goal),
-    ):
-        recorded = np.asarray(values, np.float32)
-        if recorded.ndim != 2 or not len(recorded) or recorded.shape[1] != len(fields):
-            raise ValueError(f'expected {name} (N, {len(fields)}), got {recorded.shape}')
-        checked.append(recorded)
-    return checked[0], checked[1]
+def _recorded(name: str, values: ArrayLike, size: int) -> NDArray[np.float32]:
+    recorded = np.asarray(values, np.float32)
+    if recorded.ndim != 2 or not len(recorded) or recorded.shape[1] != size:
+        raise ValueError(f'expected {name} (N, {size}), got {recorded.shape}')
+    return recorded
 
 
 @torch.no_grad()
 def _actions(
     policy: nn.Module, observations: NDArray[np.float32], goals: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the policy's actions (N, k)."""
     actions: NDArray[np.float32] = policy(
         torch.from_numpy(observations), torch.from_numpy(goals)
     ).numpy()
@@ -135,15 +115,14 @@ def _check_same(how: str, actions: NDArray[np.float32], expected: NDArray[np.flo
     difference = np.abs(actions - expected).max()
     if not difference <= TOLERANCE:
         raise PolicyFileError(
-            f'the exported graph does not act as the policy does: over {len(expected)} recorded '
-            f'states, {how}, actions differ by up to {difference:.2g}; '
-            f'expected {TOLERANCE:.0e} at most'
+            f'actions of file and policy differ by up to {difference:.2g} over {len(expected)} '
+            f'recorded states, {how}; expected at most {TOLERANCE:.0e}'
         )
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the exporter's warnings, which are about its own insides, off the terminal."""
+    """Hide the warnings of the exporter, which are about its own code."""
     logger = logging.getLogger('torch.onnx')
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,16 +1,11 @@
-"""
-What is in a policy file, read and judged before onnxruntime sees any of it.
+"""A reader of policy files that checks the graph before onnxruntime loads it."""
 
-An ONNX graph is a program: it can loop for years, or have its constants computed while it is
-loaded. The graphs that ``export`` writes are far less: a few operators on vectors, one after the
-other. This module reads exactly these and refuses all others, so what an inference costs is known
-beforehand. An ONNX file is a tree of protobuf messages; those that occur are few, and reading them
-takes no library.
-"""
+# An ONNX graph is a program: it can loop for years, or compute constants while it is loaded.
+# ``export`` writes only a few operators on vectors, one after the other. This module reads exactly
+# these graphs and refuses all others, so that the cost of an inference is known in advance. An
+# ONNX file is a tree of protobuf messages; few kinds occur, and reading them needs no library.
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 import math
 import struct
@@ -21,80 +16,53 @@ from mher_ros.policy.contract import CONTRACT_KEY, PolicyFileError
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['check_vectors', 'Graph', 'OPERATORS', 'OPSET', 'read_graph']
-
 OPSET = 18
-MOST_FIELDS = 20_000
-"""In all messages of a file; a network of three hidden layers has 320."""
-WIDEST = 2**16
-"""Entries of one vector."""
-MOST_PRODUCTS = 2**25
-"""Multiplications in one inference: some 20 ms on one core."""
+MOST_FIELDS = 20_000  # fields of all messages; a network with three hidden layers has 320
+WIDEST = 2**16  # entries of one vector
+MOST_PRODUCTS = 2**25  # multiplications of one inference: some 20 ms on one core
 FLOAT, INT64 = 1, 7
 DTYPES: Mapping[int, np.dtype[Any]] = {FLOAT: np.dtype('<f4'), INT64: np.dtype('<i8')}
-"""ONNX's numbers for types of tensors."""
-ATTRIBUTE_FIELDS = {1: 'f', 2: 'i'}
-"""ONNX's numbers for types of attributes, and where the value of one is."""
-VARINT, BYTES, FIXED = 0, 2, 5
-"""Protobuf's numbers for how a value is written."""
+"""Types of tensors by their numbers in ONNX."""
+ATTRIBUTE_FIELDS = {1: 'f', 2: 'i'}  # field of an attribute's value, by its type in ONNX
+VARINT, BYTES, FIXED = 0, 2, 5  # wire types of protobuf
 
-Message = dict[str, list[Any]]
-"""The values of each field, by its name."""
+Message = dict[str, list[Any]]  # values of each field, by name
 Constants = list[NDArray[Any]]
 Vectors = dict[str, tuple[int, list[int | str]]]
-"""ONNX's type and the shape of each by its name; a text stands for a size that is free."""
+"""ONNX type and shape of each vector by name; a string in a shape is a free size."""
 
 MESSAGES: Mapping[str, Mapping[int, tuple[str, str]]] = {
-    'model': {
-        1: ('ir_version', 'int'),
-        2: ('producer_name', 'text'),
-        7: ('graph', 'graph'),
-        8: ('opset_import', 'opset'),
-        14: ('metadata_props', 'entry*'),
-    },
-    'opset': {1: ('domain', 'text'), 2: ('version', 'int')},
-    'entry': {1: ('key', 'text'), 2: ('value', 'text')},
-    'graph': {
-        1: ('node', 'node*'),
-        2: ('name', 'text'),
-        5: ('initializer', 'tensor*'),
-        11: ('input', 'vector*'),
-        12: ('output', 'vector*'),
-    },
-    'node': {
-        1: ('input', 'text*'),
-        2: ('output', 'text*'),
-        3: ('name', 'text'),
-        4: ('op_type', 'text'),
-        5: ('attribute', 'attribute*'),
-    },
-    'attribute': {1: ('name', 'text'), 2: ('f', 'float'), 3: ('i', 'int'), 20: ('type', 'int')},
-    'tensor': {
-        1: ('dims', 'int*'),
-        2: ('data_type', 'int'),
-        8: ('name', 'text'),
-        9: ('raw_data', 'bytes'),
-    },
-    'vector': {1: ('name', 'text'), 2: ('type', 'type')},
-    'type': {1: ('tensor_type', 'tensor_type')},
-    'tensor_type': {1: ('elem_type', 'int'), 2: ('shape', 'shape')},
-    'shape': {1: ('dim', 'dim*')},
-    'dim': {1: ('dim_value', 'int'), 2: ('dim_param', 'text')},
+    kind: {int(number): (name, what) for number, name, what in map(str.split, fields.split(','))}
+    for kind, fields in {
+        'model': '1 ir_version int, 2 producer_name text, 7 graph graph, 8 opset_import opset,'
+        '14 metadata_props entry*',
+        'opset': '1 domain text, 2 version int',
+        'entry': '1 key text, 2 value text',
+        'graph': '1 node node*, 2 name text, 5 initializer tensor*, 11 input vector*,'
+        '12 output vector*',
+        'node': '1 input text*, 2 output text*, 3 name text, 4 op_type text,'
+        '5 attribute attribute*',
+        'attribute': '1 name text, 2 f float, 3 i int, 20 type int',
+        'tensor': '1 dims int*, 2 data_type int, 8 name text, 9 raw_data bytes',
+        'vector': '1 name text, 2 type type',
+        'type': '1 tensor_type tensor_type',
+        'tensor_type': '1 elem_type int, 2 shape shape',
+        'shape': '1 dim dim*',
+        'dim': '1 dim_value int, 2 dim_param text',
+    }.items()
 }
-"""The messages that ``export`` writes: each field's name and kind; with a star, it repeats."""
+"""The messages that ``export`` writes: number, name and kind of each field; *: repeated."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Graph:
-    """What a file says of itself."""
-
     contract: str
     inputs: Vectors
     outputs: Vectors
 
 
 def read_graph(data: bytes) -> Graph:
-    """Return what the ONNX model in ``data`` is; PolicyFileError if ``export`` writes no such."""
+    """Read the ONNX model in ``data``; PolicyFileError unless ``export`` could have written it."""
     model = _Reader().message('model', memoryview(data))
     metadata: dict[str, str] = {}
     for entry in model.get('metadata_props', []):
@@ -117,7 +85,7 @@ def read_graph(data: bytes) -> Graph:
 
 
 def check_vectors(graph: Graph, interface: TaskInterface) -> None:
-    """Refuse a graph that does not take and give the vectors of ``interface``, in any batch."""
+    """Refuse a graph whose inputs and outputs do not fit ``interface``, for any batch size."""
     expected: dict[str, dict[str, tuple[Field, ...]]] = {
         'inputs': {'observation': interface.observation, 'desired_goal': interface.goal},
         'outputs': {'action': interface.action},
@@ -140,21 +108,16 @@ def check_vectors(graph: Graph, interface: TaskInterface) -> None:
 
 
 class _Reader:
-    """Reads the messages of one file."""
-
     def __init__(self) -> None:
         self._left = MOST_FIELDS
 
     def message(self, kind: str, data: memoryview) -> Message:
-        """Return a message; a field that it does not have is not passed over."""
+        """Return a message; unknown fields are refused."""
         message: Message = {}
         for number, wire, value in self._fields(kind, data):
             name, what = MESSAGES[kind].get(number, ('', ''))
             if not name or wire != {'int': VARINT, 'float': FIXED}.get(what.rstrip('*'), BYTES):
-                raise PolicyFileError(
-                    f'graph: {kind} has field {number} of type {wire}, which mher_ros does not '
-                    'write'
-                )
+                raise PolicyFileError(f'graph: {kind} has unknown field {number} of type {wire}')
             values = message.setdefault(name, [])
             if values and not what.endswith('*'):
                 raise PolicyFileError(f'graph: expected one {name} in {kind}, got more')
@@ -174,7 +137,6 @@ class _Reader:
         return value if what == 'bytes' else self.message(what, value)
 
     def _fields(self, kind: str, data: memoryview) -> Iterator[tuple[int, int, Any]]:
-        """Yield number, way of writing and value of each field."""
         place = 0
         while place < len(data):
             self._left -= 1
@@ -195,7 +157,6 @@ class _Reader:
 
 
 def _varint(data: memoryview, place: int) -> tuple[int, int]:
-    """Return the whole number at ``place``, and where it ends."""
     value = 0
     for index, byte in enumerate(data[place : place + 10]):
         value |= (byte & 0x7F) << 7 * index
@@ -220,10 +181,10 @@ def _vectors(messages: list[Message]) -> Vectors:
 
 def _check_nodes(graph: Message, inputs: Vectors, outputs: Vectors) -> None:
     """
-    Refuse nodes that ``export`` does not write, and more of them than a policy needs.
+    Refuse nodes that ``export`` does not write, and graphs that are too large.
 
-    Each gives a vector [batch, n] of what the policy is given: nothing can be computed beforehand,
-    nothing grows unseen.
+    Every node computes a vector [batch, n] from the inputs, so nothing can be computed in advance,
+    and all sizes are known.
     """
     constants = dict(map(_constant, graph.get('initializer', [])))
     widths: dict[str, int] = {}
@@ -251,7 +212,7 @@ def _check_nodes(graph: Message, inputs: Vectors, outputs: Vectors) -> None:
         add(_only(node, 'output', ''), width)
     for name, (_, shape) in outputs.items():
         if name not in widths or shape[1:] != [widths[name]]:
-            raise PolicyFileError(f'graph: the output {name[:80]!r} is none that its nodes give')
+            raise PolicyFileError(f'graph: no node computes the output {name[:80]!r}')
 
 
 def _constant(tensor: Message) -> tuple[str, NDArray[Any]]:
@@ -270,12 +231,11 @@ def _constant(tensor: Message) -> tuple[str, NDArray[Any]]:
 
 
 def _width(operator: str, node: Message, vectors: list[int], fixed: Constants) -> int:
-    """Return how many entries the vector has that a node gives."""
+    """Return the number of entries of a node's output."""
     if operator not in OPERATORS:
         raise PolicyFileError(
             f'graph: expected the operators {", ".join(OPERATORS)}; got {operator[:80]!r}'
         )
-    rule, attributes = OPERATORS[operator]
     given = [
         (
             _only(attribute, 'name', ''),
@@ -283,8 +243,8 @@ def _width(operator: str, node: Message, vectors: list[int], fixed: Constants) -
         )
         for attribute in node.get('attribute', [])
     ]
-    width = rule(vectors, fixed) if vectors else 0
-    if sorted(given, key=str) != sorted(attributes.items(), key=str) or not width:
+    width = _given(operator, vectors, fixed) if vectors else 0
+    if sorted(given, key=str) != sorted(OPERATORS[operator].items(), key=str) or not width:
         raise PolicyFileError(
             f'graph: expected {operator} as mher_ros writes it, got it of {vectors[:10]} and '
             f'{[constant.shape for constant in fixed[:10]]} with {given[:10]}'
@@ -294,61 +254,36 @@ def _width(operator: str, node: Message, vectors: list[int], fixed: Constants) -
     return width
 
 
-def _unchanged(vectors: list[int], fixed: Constants) -> int:
-    return vectors[0] if len(vectors) == 1 and not fixed else 0
-
-
-def _clipped(vectors: list[int], fixed: Constants) -> int:
-    return vectors[0] if len(vectors) == 1 and _forms(fixed) == [('f', ())] * 2 else 0
-
-
-def _entrywise(vectors: list[int], fixed: Constants) -> int:
-    fits = len(vectors) + len(fixed) == 2 and len(set(vectors)) == 1
-    known = ('f', ()), ('f', (vectors[0],))
-    return vectors[0] if fits and all(form in known for form in _forms(fixed)) else 0
-
-
-def _joined(vectors: list[int], fixed: Constants) -> int:
-    return 0 if fixed else sum(vectors)
-
-
-def _part(vectors: list[int], fixed: Constants) -> int:
-    if len(vectors) != 1 or _forms(fixed) != [('i', (1,))] * 4:
+def _given(operator: str, vectors: list[int], fixed: Constants) -> int:
+    """Return the number of entries of an operator's output; 0 if its inputs do not fit."""
+    width = vectors[0]
+    forms = [(constant.dtype.kind, constant.shape) for constant in fixed]
+    if operator == 'Concat':
+        return 0 if fixed else sum(vectors)
+    if operator in ('Div', 'Mul', 'Sub'):
+        fits = len(vectors) + len(fixed) == 2 and len(set(vectors)) == 1
+        known = ('f', ()), ('f', (width,))
+        return width if fits and all(form in known for form in forms) else 0
+    if len(vectors) != 1:
         return 0
-    start, end, axis, step = (int(constant[0]) for constant in fixed)
-    return len(range(vectors[0])[start:end]) if (axis, step) == (1, 1) else 0
+    if operator == 'Clip':
+        return width if forms == [('f', ())] * 2 else 0
+    if operator == 'Slice':
+        if forms != [('i', (1,))] * 4:
+            return 0
+        start, end, axis, step = (int(constant[0]) for constant in fixed)
+        return len(range(width)[start:end]) if (axis, step) == (1, 1) else 0
+    if operator == 'Gemm':
+        outputs = fixed[0].shape[0] if fixed and fixed[0].ndim == 2 else 0
+        layer = [('f', (outputs, width)), ('f', (outputs,))]
+        return outputs if forms in (layer[:1], layer) else 0
+    return 0 if fixed else width
 
 
-def _layer(vectors: list[int], fixed: Constants) -> int:
-    if len(vectors) != 1 or not fixed or fixed[0].ndim != 2:
-        return 0
-    outputs = fixed[0].shape[0]
-    form = [('f', (outputs, vectors[0])), ('f', (outputs,))]
-    return outputs if _forms(fixed) in (form[:1], form) else 0
-
-
-def _forms(constants: Constants) -> list[tuple[str, tuple[int, ...]]]:
-    return [(constant.dtype.kind, constant.shape) for constant in constants]
-
-
-NOTHING: NDArray[Any] = np.empty((0, 0, 0), np.bool_)
-"""Stands for the value of a name that nothing has."""
-OPERATORS: Mapping[str, tuple[Callable[[list[int], Constants], int], Mapping[str, float]]] = {
-    'Clip': (_clipped, {}),
-    'Concat': (_joined, {'axis': -1}),
-    'Cos': (_unchanged, {}),
-    'Div': (_entrywise, {}),
-    'Gemm': (_layer, {'alpha': 1.0, 'beta': 1.0, 'transA': 0, 'transB': 1}),
-    'Mul': (_entrywise, {}),
-    'Relu': (_unchanged, {}),
-    'Sin': (_unchanged, {}),
-    'Slice': (_part, {}),
-    'Sub': (_entrywise, {}),
-    'Tanh': (_unchanged, {}),
+NOTHING: NDArray[Any] = np.empty((0, 0, 0), np.bool_)  # the value of an unknown name
+OPERATORS: Mapping[str, Mapping[str, float]] = {
+    **dict.fromkeys(('Clip', 'Cos', 'Div', 'Mul', 'Relu', 'Sin', 'Slice', 'Sub', 'Tanh'), {}),
+    'Concat': {'axis': -1},
+    'Gemm': {'alpha': 1.0, 'beta': 1.0, 'transA': 0, 'transB': 1},
 }
-"""
-The operators that ``export`` writes, each with its attributes.
-
-Of the widths of the vectors that it takes, and the constants after them, a rule gives the width of
-what comes out, or 0 where they do not fit.
-"""
+"""The operators that ``export`` writes, each with its attributes."""

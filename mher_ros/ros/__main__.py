@@ -2,7 +2,7 @@
 
 import sys
 
-from mher_ros.ros.process import run_process
+from mher_ros.ros.common.process import run_process
 
 NODES = ('policy_node', 'sim_node', 'train_node', 'view_node')
 

@@ -1,1 +1,1 @@
-"""Simulated arms that look like real ones from outside; no ROS."""
+"""Simulated arms with the interfaces of real ones; no ROS."""

@@ -1,5 +1,5 @@
 """
-What the makers say their arms' joints can do.
+Joint limits of arms, as their makers specify them.
 
 Fetch: repository fetch_ros, file fetch_description/robots/fetch.urdf (release 0.8.3).
 Sawyer: Rethink Robotics' repository sawyer_robot, file
@@ -7,47 +7,34 @@ sawyer_description/urdf/sawyer_base.urdf.xacro, in the variant for the robot its
 for Gazebo narrows right_j6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 import dataclasses
 import math
 
-__all__ = ['ARMS', 'Arm', 'JointLimits', 'known_limits']
-
 
 @dataclasses.dataclass(frozen=True)
 class JointLimits:
-    """Limits of one joint, in rad or m."""
-
-    velocity: float
-    """[rad/s] or [m/s]"""
-    effort: float
-    """[N m] or [N]"""
+    velocity: float  # [rad/s] or [m/s]
+    effort: float  # [N m] or [N]
     lower: float = -math.inf
-    upper: float = math.inf
-    """Both infinite: the joint turns without end."""
+    upper: float = math.inf  # both infinite: no limits
 
 
 @dataclasses.dataclass(frozen=True)
 class Arm:
-    """An arm as its maker describes it; joints have their ROS names."""
+    """The data of an arm; joints have their ROS names."""
 
-    joints: Mapping[str, JointLimits]
-    """The seven joints of the arm, from the base on."""
+    joints: Mapping[str, JointLimits]  # the seven joints of the arm, from the base on
     other_joints: Mapping[str, JointLimits] = dataclasses.field(default_factory=dict)
     """Joints of the robot that are not the arm's."""
     masses: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """Bodies of the task's model that weigh something else on the robot [kg]."""
+    """Masses that differ from the task's model, by body [kg]."""
 
 
 def known_limits(joint: str) -> JointLimits | None:
-    """Return the limits of the joint of that ROS name, if its maker tells them."""
-    for arm in ARMS.values():
-        limits = arm.joints.get(joint) or arm.other_joints.get(joint)
-        if limits is not None:
-            return limits
-    return None
+    """Return the limits of a joint by its ROS name, if they are known."""
+    tables = (table for arm in ARMS.values() for table in (arm.joints, arm.other_joints))
+    return next((table[joint] for table in tables if joint in table), None)
 
 
 FETCH = Arm(
@@ -67,7 +54,7 @@ FETCH = Arm(
         'r_gripper_finger_joint': JointLimits(0.05, 60.0, 0.0, 0.05),
         'l_gripper_finger_joint': JointLimits(0.05, 60.0, 0.0, 0.05),
     },
-    # 4 kg each in the task's model, more than the wrist could carry.
+    # 4 kg each in the task's model: too heavy for the wrist.
     masses={'robot0:r_gripper_finger_link': 0.0798, 'robot0:l_gripper_finger_link': 0.0798},
 )
 
@@ -84,4 +71,4 @@ SAWYER = Arm(
 )
 
 ARMS: Mapping[str, Arm] = {'fetch_reach': FETCH, 'sawyer_reach': SAWYER}
-"""By the task whose model holds the arm."""
+"""By the task whose model contains the arm."""

@@ -1,50 +1,67 @@
-"""Drives that move joints to positions, or with velocities."""
-
-from __future__ import annotations
+"""Drives of joints: position control, velocity control, and trajectories."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ['ACCELERATION', 'Drives', 'POSITION_GAIN']
-
-POSITION_GAIN = 10.0
-"""Speed asked for per rad of error [1/s]."""
-ACCELERATION = 4.0
-"""Most that a drive asks for [rad/s^2]; all arms have the force for it."""
-BRAKING = 0.8
-"""Share of the acceleration that a drive counts on to stop in time."""
+POSITION_GAIN = 10.0  # velocity per rad of error [1/s]
+ACCELERATION = 4.0  # limit of a drive [rad/s^2]; all arms have the torque for it
+BRAKING = 0.8  # share of the acceleration that is planned for braking
 
 
 class Drives:
     r"""
     The position loop of each joint's drive.
 
-    It asks for a velocity
+    It sets the velocity
 
     .. math:: v = \min(v_{max},\; K |e|,\; \sqrt{2 b\,a\,|e|})\,\operatorname{sgn}(e)
 
-    that changes by at most :math:`a\,dt`.
+    which changes by at most :math:`a\,dt`.
     """
 
     def __init__(self, speeds: NDArray[np.float64], timestep: float) -> None:
-        """Take the greatest speeds (k,) [rad/s] and the time between two steps [s]."""
+        """``speeds``: velocity limits (k,) [rad/s]; ``timestep``: time between two steps [s]."""
         self._speeds = speeds
         self._most = ACCELERATION * timestep
         self._asked = np.zeros_like(speeds)
 
     def reset(self) -> None:
-        """Begin at rest."""
         self._asked[:] = 0.0
 
     def step(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the velocities asked for (k,) [rad/s] where ``error`` (k,) [rad] is left."""
+        """Return the velocities (k,) [rad/s] for position errors (k,) [rad]."""
         distance = np.abs(error)
         speed = np.minimum(POSITION_GAIN * distance, self._speeds)
         speed = np.minimum(speed, np.sqrt(2.0 * BRAKING * ACCELERATION * distance))
         return self.track(np.copysign(speed, error))
 
     def track(self, velocities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the velocities asked for (k,) [rad/s] on the way to those given."""
+        """Return the velocities (k,) [rad/s], one step towards those given."""
         wanted = np.clip(velocities, -self._speeds, self._speeds)
         self._asked += np.clip(wanted - self._asked, -self._most, self._most)
         return self._asked
+
+
+class Trajectory:
+    """Linear interpolation from the position of the arm through points, each at its time."""
+
+    def __init__(self, start: ArrayLike, times: ArrayLike, points: ArrayLike) -> None:
+        """``start``: position at time 0 (k,); ascending ``times`` (p,) [s]; ``points`` (p, k)."""
+        self._times = np.concatenate(((0.0,), np.asarray(times, np.float64)))
+        self._points = np.vstack((np.asarray(start, np.float64)[None], points))
+        self._now = 0.0
+
+    def is_over(self) -> bool:
+        """Return whether the last point has been returned."""
+        return self._now > self._times[-1]
+
+    def advance(self, period: float) -> NDArray[np.float64]:
+        """Return the set-point (k,) at the end of the next period [s]."""
+        self._now += period
+        # Of several points at the same time the last one counts.
+        after = int(np.searchsorted(self._times, self._now, side='right'))
+        if after == len(self._times):
+            return self._points[-1]
+        before = self._times[after - 1]
+        share = (self._now - before) / (self._times[after] - before)
+        return (1.0 - share) * self._points[after - 1] + share * self._points[after]

@@ -1,17 +1,16 @@
 """
-An arm that is commanded as a real one is: by positions of its joints.
+The arm of a task, commanded by joint positions like a real one.
 
-Its model is the task's, without what leads the tool there: each joint has a drive of its own,
-with the limits that the arm's maker tells, and the same drives carry the arm's weight.
+Its model is the task's, without the constraint that moves the tool there: each joint has a drive
+with the limits of the arm's maker. The drives also carry the weight of the arm.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.options import OptionError
+from mher_ros.robots.arm_model import ToolKinematics
+from mher_ros.robots.description import Pose
 from mher_ros.simulation.arms import Arm, ARMS
 from mher_ros.simulation.drives import Drives, POSITION_GAIN
 from mher_ros.simulation.plant import JointDrivenPlant
@@ -22,28 +21,22 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['JointPlant']
-
 TOOLS = {'fetch_reach': {'site': 'robot0:grip'}, 'sawyer_reach': {'body': 'hand'}}
-PERIOD = 0.01
-"""Time between two joint states, as real arms publish them [s]."""
+PERIOD = 0.01  # time between two joint states, as real arms publish them [s]
 TIMESTEP = 0.002
+# Assumed rotor inertia [kg m^2], which no maker specifies, and friction [N m s/rad], which is 1 to
+# 5 in Fetch's URDF.
 ARMATURE, DAMPING = 0.1, 1.0
-"""Stand-ins for rotor inertia [kg m^2], which no maker tells, and for friction [N m s/rad], of
-which Fetch's file has 1 to 5."""
-VELOCITY_GAIN = 360.0
-"""Acceleration asked for per rad/s of error for the inertia at the start [1/s]."""
-CRUISE = 0.97
-"""Share of the velocity limit that a drive asks for: the rest is for the push of other joints."""
+VELOCITY_GAIN = 360.0  # acceleration per velocity error, for the initial inertia [1/s]
+CRUISE = 0.97  # share of the velocity limit: other joints disturb the velocity
 
 
 class JointPlant(JointDrivenPlant):
     """
-    Seven position drives on the arm of a task.
+    Position drives on the seven joints of a task's arm.
 
-    A drive is a cascade, as in real ones: a position loop asks for a velocity, and a velocity loop
-    turns it into a force within the joint's limit. Joints that are not the arm's stay where the
-    task's initial state has them.
+    A drive is a cascade: a position loop sets a velocity, and a velocity loop turns it into a
+    force within the joint's limit. Other joints keep their initial positions.
     """
 
     frame = 'world'
@@ -63,6 +56,7 @@ class JointPlant(JointDrivenPlant):
         self._arm = [self.joint_names.index(name) for name in self.command_names]
         self._fixed_positions, _ = rest.joint_state()
         self._start = self._fixed_positions[self._arm]
+        self._commanded = list(range(len(self.command_names)))
         limits = arm.joints.values()
         self._lower = np.array([limit.lower for limit in limits])
         self._upper = np.array([limit.upper for limit in limits])
@@ -75,7 +69,7 @@ class JointPlant(JointDrivenPlant):
         self.reset()
 
     def reset(self, seed: int | None = None) -> None:
-        """Put the arm at rest where every episode of the task begins; nothing is drawn."""
+        """Put the arm at rest in the initial state of the task, which is not random."""
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[:] = self._start
         self._target = self._start.copy()
@@ -84,34 +78,22 @@ class JointPlant(JointDrivenPlant):
         mujoco.mj_forward(self.model, self.data)
 
     def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return positions and velocities of all joints; those not the arm's never move."""
+        """Return positions and velocities of all joints; those of other parts never move."""
         positions, velocities = self._fixed_positions.copy(), np.zeros_like(self._fixed_positions)
         positions[self._arm] = self.data.qpos
         velocities[self._arm] = self.data.qvel
         return positions, velocities
 
     def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return position (3,) [m] and orientation (4,) (w, x, y, z) of the tool."""
         return self._kinematics.pose(self.data.qpos)
-
-    def advance(self, command: NDArray[np.float64] | None) -> None:
-        """Move for one period towards joint positions (7,) [rad]."""
-        if command is not None:
-            self._target = np.clip(self.checked_positions(command), self._lower, self._upper)
-        self._move(lambda positions: self._drives.step(self._target - positions))
-
-    def advance_at(self, velocities: NDArray[np.float64]) -> None:
-        """Move for one period with joint velocities (7,) [rad/s]."""
-        self._move(lambda positions: self._drives.track(velocities))
-        self._target = self.data.qpos.copy()
 
     def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         for _ in range(round(self.period / self.model.opt.timestep)):
             positions = self.data.qpos
-            # A set-point that far ahead balances the drive's damping at the speed asked for.
+            # This set-point balances the drive's damping at the desired velocity.
             self.data.ctrl[:] = positions + drive(positions) / POSITION_GAIN
             mujoco.mj_step(self.model, self.data)
-        # A step leaves bodies where they were at its beginning.
+        # A step does not update the poses of bodies.
         mujoco.mj_kinematics(self.model, self.data)
 
     def _tune_drives(self) -> None:
@@ -128,10 +110,10 @@ class JointPlant(JointDrivenPlant):
 
 
 def _build_model(task: str, arm: Arm, rest: MujocoTask) -> mujoco.MjModel:
-    """Compile the task's scene with drives on the arm's joints, the others where they rest."""
+    """Compile the task's scene with drives on the arm's joints, and the others fixed."""
     spec = _load_scene(task)
-    for led in (*spec.equalities, *spec.actuators):
-        _remove(spec, led)
+    for element in (*spec.equalities, *spec.actuators):
+        _remove(spec, element)
     for body in list(spec.bodies):
         if body.mocap:
             _remove(spec, body)
@@ -158,7 +140,7 @@ def _build_model(task: str, arm: Arm, rest: MujocoTask) -> mujoco.MjModel:
     spec.option.timestep = TIMESTEP
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model = spec.compile()
-    # Not in the specification: there these are one number or three, as MuJoCo's version has it.
+    # Not in the spec: there it depends on MuJoCo's version whether they are one number or three.
     model.dof_damping[:], model.jnt_stiffness[:] = DAMPING, 0.0
     return model
 
@@ -170,11 +152,8 @@ def _load_scene(task: str) -> Any:
     return mujoco.MjSpec.from_string(SCENE.format(assets=package_folder('metaworld') / 'assets'))
 
 
-def _pose_in_parent(
-    rest: MujocoTask, body: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    data = rest.data
-    child = rest.model.body(body).id
+def _pose_in_parent(rest: MujocoTask, body: str) -> Pose:
+    data, child = rest.data, rest.model.body(body).id
     parent = rest.model.body_parentid[child]
     back, position, orientation = np.empty(4), np.empty(3), np.empty(4)
     mujoco.mju_negQuat(back, data.xquat[parent])

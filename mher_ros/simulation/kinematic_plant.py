@@ -1,13 +1,10 @@
-"""Any arm with a URDF, moved without forces: its joints do what is commanded."""
-
-from __future__ import annotations
+"""A kinematic simulation of any arm with a URDF: joints follow commands without forces."""
 
 from collections.abc import Callable
 
-from mher_ros.control.arm_model import ArmModel
-from mher_ros.control.model_file import find_file
-from mher_ros.control.model_xml import read_model
-from mher_ros.control.robot import RobotConfig, RobotError
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.model_file import find_file, read_model
+from mher_ros.robots.robot import Robot, RobotError
 from mher_ros.simulation.drives import Drives
 from mher_ros.simulation.plant import JointDrivenPlant
 from mher_ros.simulation.urdf_scene import scene_of, with_found_meshes
@@ -15,22 +12,16 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['KinematicPlant']
-
 TIMESTEP, STEPS = 0.002, 5
-"""Time between two steps of the drives [s], and how many there are between two joint states."""
+"""Time between two steps of the drives [s], and number of steps between two joint states."""
 
 
 class KinematicPlant(JointDrivenPlant):
-    """
-    The commanded joints follow set-points within their velocities and an acceleration.
-
-    The other joints of the robot stay where they are.
-    """
+    """Commanded joints follow set-points within their limits; the others do not move."""
 
     period = STEPS * TIMESTEP
 
-    def __init__(self, robot: RobotConfig) -> None:
+    def __init__(self, robot: Robot) -> None:
         simulated = robot.simulated()
         path = find_file(simulated.model, simulated.folder)
         self._text, self._folder = read_model(path), path.parent
@@ -43,21 +34,18 @@ class KinematicPlant(JointDrivenPlant):
         self._commanded = [self.joint_names.index(name) for name in self.command_names]
         self._chain = [self.joint_names.index(name) for name in self._arm.state_names]
         self._drives = Drives(self._arm.velocity_limits, TIMESTEP)
+        self._lower, self._upper = self._arm.lower, self._arm.upper
         self._home = self._checked_home(robot)
         self.reset()
-        self.camera = {
-            'lookat': self.tool_pose()[0] / 2.0,
-            'distance': 2.0,
-            'azimuth': 135.0,
-            'elevation': -20.0,
-        }
+        middle = self.tool_pose()[0] / 2.0
+        self.camera = {'lookat': middle, 'distance': 2.0, 'azimuth': 135.0, 'elevation': -20.0}
 
     def description(self, name: str) -> str:
-        """Return the robot's own URDF, with full addresses of its meshes."""
+        """Return the robot's own URDF, with full paths of its meshes."""
         return with_found_meshes(self._text, self._folder)
 
     def reset(self, seed: int | None = None) -> None:
-        """Put the arm at rest at home; nothing is drawn."""
+        """Put the arm at rest at home, which is not random."""
         self.data.qpos[:] = self._home
         self.data.qvel[:] = 0.0
         self._target = self._home[self._commanded]
@@ -65,41 +53,26 @@ class KinematicPlant(JointDrivenPlant):
         mujoco.mj_kinematics(self.model, self.data)
 
     def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return positions and velocities of all joints."""
         return self.data.qpos.copy(), self.data.qvel.copy()
 
     def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return position (3,) [m] and orientation (4,) (w, x, y, z) of the tool."""
         return self._arm.tool_pose(self.data.qpos[self._chain])
-
-    def advance(self, command: NDArray[np.float64] | None) -> None:
-        """Move for one period towards joint positions (k,) [rad or m]."""
-        if command is not None:
-            self._target = np.clip(
-                self.checked_positions(command), self._arm.lower, self._arm.upper
-            )
-        self._move(lambda positions: self._drives.step(self._target - positions))
-
-    def advance_at(self, velocities: NDArray[np.float64]) -> None:
-        """Move for one period with joint velocities (k,) [rad/s or m/s]."""
-        self._move(lambda positions: self._drives.track(velocities))
-        self._target = self.data.qpos[self._commanded]
 
     def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         positions, velocities = self.data.qpos[self._commanded], np.empty(0)
         for _ in range(STEPS):
             velocities = drive(positions)
             wanted = positions + TIMESTEP * velocities
-            positions = np.clip(wanted, self._arm.lower, self._arm.upper)
-            velocities[positions != wanted] = 0.0  # at the end of its range a joint stops
+            positions = np.clip(wanted, self._lower, self._upper)
+            velocities[positions != wanted] = 0.0  # a joint stops at its limit
         self.data.qpos[self._commanded], self.data.qvel[self._commanded] = positions, velocities
         mujoco.mj_kinematics(self.model, self.data)
 
-    def _checked_home(self, robot: RobotConfig) -> NDArray[np.float64]:
+    def _checked_home(self, robot: Robot) -> NDArray[np.float64]:
         unknown = [name for name in robot.home if name not in self.joint_names]
         if unknown:
             raise RobotError(
-                f'robot {robot.name}: home is of joints of the model '
+                f'robot {robot.name}: home takes joints of the model '
                 f'({", ".join(self.joint_names)}); got {", ".join(unknown)}'
             )
         home = np.array([robot.home.get(name, 0.0) for name in self.joint_names])

@@ -1,34 +1,26 @@
-"""The base of every simulated arm."""
-
-from __future__ import annotations
+"""The base classes of simulated arms."""
 
 import abc
+from collections.abc import Callable
 from typing import Any
 
-from mher_ros.simulation.urdf import urdf_of
+from mher_ros.simulation.drives import Drives
+from mher_ros.simulation.urdf_writer import urdf_of
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['JointDrivenPlant', 'Plant']
-
 
 class Plant(abc.ABC):
-    """A simulated arm, stepped one period at a time and seen through its joints."""
+    """A simulated arm, which is stepped one period at a time."""
 
     model: mujoco.MjModel
-    data: mujoco.MjData
-    """What is shown of the arm."""
-    camera: dict[str, Any]
-    """Whence to look at it, as fields of MuJoCo's camera."""
-    frame: str
-    """Frame of the tool, of commands to it, and of everything shown."""
-    period: float
-    """Simulated time of one ``advance`` [s]."""
-    joint_names: tuple[str, ...]
-    """Joints whose state is told."""
-    command_names: tuple[str, ...]
-    """Entries of a command: joints, or axes of the tool."""
+    data: mujoco.MjData  # state for display
+    camera: dict[str, Any]  # fields of MuJoCo's camera
+    frame: str  # frame of the tool, of its commands, and of the display
+    period: float  # simulated time of one `advance` [s]
+    joint_names: tuple[str, ...]  # joints whose state is published
+    command_names: tuple[str, ...]  # entries of a command: joints, or entries of an action
 
     def description(self, name: str) -> str:
         """Return the URDF of the arm, called ``name``."""
@@ -36,7 +28,7 @@ class Plant(abc.ABC):
 
     @abc.abstractmethod
     def reset(self, seed: int | None = None) -> None:
-        """Put the arm in its initial state, drawn from ``seed`` where there is a choice."""
+        """Put the arm in its initial state, drawn from ``seed`` if it is random."""
 
     @abc.abstractmethod
     def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -48,26 +40,39 @@ class Plant(abc.ABC):
 
     @abc.abstractmethod
     def advance(self, command: NDArray[np.float64] | None) -> None:
-        """Move for one period under a command, or stay where it is without one."""
+        """Move for one period with a command; None: see the subclass."""
 
 
 class JointDrivenPlant(Plant):
     """A simulated arm with a drive on each commanded joint."""
 
-    @abc.abstractmethod
+    _drives: Drives
+    _commanded: list[int]  # entries of ``data.qpos`` that are the commanded joints (k)
+    _lower: NDArray[np.float64]  # ranges of these joints (k,) [rad or m]
+    _upper: NDArray[np.float64]
+    _target: NDArray[np.float64]  # where they are to go (k,)
+
     def advance(self, command: NDArray[np.float64] | None) -> None:
         """
-        Move for one period towards joint positions (k,) [rad or m], cut to the joints' ranges.
+        Move for one period towards joint positions (k,) [rad or m], clipped to the joints' ranges.
 
-        Without a command the last one stays in force, as a position controller has it.
+        Without a command the last one is kept, as by a position controller.
         """
+        if command is not None:
+            self._target = np.clip(self.checked_positions(command), self._lower, self._upper)
+        self._move(lambda positions: self._drives.step(self._target - positions))
+
+    def advance_at(self, velocities: NDArray[np.float64]) -> None:
+        """Move for one period with joint velocities (k,) [rad/s or m/s], within the ranges."""
+        self._move(lambda positions: self._drives.track(velocities))
+        self._target = self.data.qpos[self._commanded]
 
     @abc.abstractmethod
-    def advance_at(self, velocities: NDArray[np.float64]) -> None:
-        """Move for one period with joint velocities (k,) [rad/s or m/s], up to the ranges."""
+    def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        """Move for one period with the velocities that ``drive`` returns for positions (k,)."""
 
     def checked_positions(self, command: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a command of joint positions; ValueError unless there is one for each joint."""
+        """Return joint positions (k,); ValueError unless they are k finite numbers."""
         checked = np.asarray(command, np.float64)
         if checked.shape != (len(self.command_names),) or not np.isfinite(checked).all():
             raise ValueError(

@@ -1,83 +1,53 @@
-"""What is seen of a model: meshes and simple solids, and where they are."""
+"""The visible shapes of a model: meshes and simple solids with their poses."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
+import functools
+import hashlib
+import os
 from pathlib import Path
+import re
+import tempfile
 
-from mher_ros.simulation.mesh_files import mesh_file
+from mher_ros.files import write_atomically
 from mher_ros.tasks.mujoco_task import joint_name
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['robot_bodies', 'Shape', 'Shapes', 'visible_shapes']
-
 Vector = tuple[float, ...]
 
-SHOWN_GROUPS = 3
-"""MuJoCo's viewer shows the groups below this; the others hold what is only for contacts."""
-DEFAULT_COLOUR = (0.5, 0.5, 0.5, 1.0)
-"""A geom of this colour takes that of its material."""
-PLANE_THICKNESS, PLANE_SIDE = 0.002, 4.0
-"""Of the slab that stands for a plane, and its side where the plane has no end [m]."""
+SHOWN_GROUPS = 3  # MuJoCo's viewer shows groups below it; the others are for contacts
+DEFAULT_COLOUR = (0.5, 0.5, 0.5, 1.0)  # a geom of this colour has that of its material
+PLANE_THICKNESS, PLANE_SIDE = 0.002, 4.0  # of the box for a plane; side if it is infinite [m]
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """A solid fixed to a body."""
-
-    name: str
-    """Unique within its model."""
-    kind: str
-    """One of box, cylinder (along z), mesh, sphere."""
-    size: Vector
-    """Full extent along the shape's own axes (3,) [m]; scale (1, 1, 1) for a mesh."""
-    rgba: Vector
-    """Colour and opacity (4,), each from 0 to 1."""
-    body: int
-    """Index of the body in the model."""
-    position: Vector
-    """Centre in the body's frame (3,) [m]."""
-    orientation: Vector
-    """In the body's frame (4,) (w, x, y, z)."""
-    mesh: Path | None = None
-    """Binary STL in the shape's own frame [m]."""
+    name: str  # unique within its model
+    kind: str  # one of box, cylinder (along z), mesh, sphere
+    size: Vector  # full extent along the shape's own axes (3,) [m]; scale (1, 1, 1) for a mesh
+    rgba: Vector  # colour and opacity (4,), each from 0 to 1
+    body: int  # index of the body in the model
+    position: Vector  # centre in the body's frame (3,) [m]
+    orientation: Vector  # in the body's frame (4,) (w, x, y, z)
+    mesh: Path | None = None  # binary STL in the shape's own frame [m]
 
 
-class Shapes:
-    """Shapes of one model, with a quick way to ask where all of them are."""
-
-    def __init__(self, shapes: Iterable[Shape]) -> None:
-        self._shapes = tuple(shapes)
-        self._bodies = np.array([shape.body for shape in self], int)
-        self._positions = np.array([shape.position for shape in self]).reshape(-1, 3, 1)
-        self._turns = np.array([_right_product(shape.orientation) for shape in self])
+class Shapes(tuple[Shape, ...]):
+    """Shapes of one model."""
 
     def poses(self, data: mujoco.MjData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """
-        Return positions (n, 3) [m] and orientations (n, 4) (w, x, y, z) in the world frame.
-
-        They follow from the bodies' poses in ``data``, which must be up to date.
-        """
-        rotations = data.xmat[self._bodies].reshape(-1, 3, 3)
-        positions = data.xpos[self._bodies] + (rotations @ self._positions)[..., 0]
-        return positions, (self._turns @ data.xquat[self._bodies, :, None])[..., 0]
-
-    def __iter__(self) -> Iterator[Shape]:
-        return iter(self._shapes)
-
-    def __len__(self) -> int:
-        return len(self._shapes)
+        """Return positions (n, 3) [m] and orientations (n, 4) (w, x, y, z) in the world frame."""
+        positions, orientations = np.empty((len(self), 3)), np.empty((len(self), 4))
+        for shape, position, orientation in zip(self, positions, orientations, strict=True):
+            body = data.xpos[shape.body], data.xquat[shape.body]
+            mujoco.mju_mulPose(position, orientation, *body, shape.position, shape.orientation)
+        return positions, orientations
 
 
 def visible_shapes(model: mujoco.MjModel, joint_names: Sequence[str]) -> Shapes:
-    """
-    List what MuJoCo's viewer would show of the bodies that ``robot_bodies`` names.
-
-    Meshes are written to the user's cache, or to a temporary folder where there is none.
-    """
+    """Return the shapes of ``robot_bodies`` that MuJoCo's viewer shows."""
     bodies = set(robot_bodies(model, joint_names))
     return Shapes(
         shape
@@ -89,12 +59,7 @@ def visible_shapes(model: mujoco.MjModel, joint_names: Sequence[str]) -> Shapes:
 
 
 def robot_bodies(model: mujoco.MjModel, joint_names: Sequence[str]) -> list[int]:
-    """
-    List the bodies of the robot and of what stands still around it, parents first.
-
-    Not among them is what leads the robot (mocap bodies) and what is moved by joints other than
-    ``joint_names`` (a target, say).
-    """
+    """List the bodies of the robot and of fixed objects around it, parents first."""
     foreign = {
         int(model.jnt_bodyid[joint])
         for joint in range(model.njnt)
@@ -102,8 +67,9 @@ def robot_bodies(model: mujoco.MjModel, joint_names: Sequence[str]) -> list[int]
     }
     bodies = [0]
     for body in range(1, model.nbody):
-        led = model.body_mocapid[body] >= 0 or body in foreign
-        if not led and model.body_parentid[body] in bodies:
+        # Without mocap bodies and bodies with other joints, for example a target.
+        is_other = model.body_mocapid[body] >= 0 or body in foreign
+        if not is_other and model.body_parentid[body] in bodies:
             bodies.append(body)
     return bodies
 
@@ -122,39 +88,31 @@ def _shapes_of(model: mujoco.MjModel, geom: int) -> Iterator[Shape]:
         orientation=tuple(model.geom_quat[geom].tolist()),
     )
     x, y, z = (2.0 * model.geom_size[geom]).tolist()
+    change = functools.partial(dataclasses.replace, whole)
     if kind == mujoco.mjtGeom.mjGEOM_MESH:
-        yield dataclasses.replace(whole, mesh=mesh_file(model, model.geom_dataid[geom]))
+        yield change(mesh=mesh_file(model, model.geom_dataid[geom]))
     elif kind == mujoco.mjtGeom.mjGEOM_BOX:
-        yield dataclasses.replace(whole, kind='box', size=(x, y, z))
+        yield change(kind='box', size=(x, y, z))
     elif kind == mujoco.mjtGeom.mjGEOM_SPHERE:
-        yield dataclasses.replace(whole, kind='sphere', size=(x, x, x))
+        yield change(kind='sphere', size=(x, x, x))
     elif kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
-        yield dataclasses.replace(whole, kind='cylinder', size=(x, x, y))
+        yield change(kind='cylinder', size=(x, x, y))
     elif kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
-        # Neither URDF nor RViz knows capsules.
-        yield dataclasses.replace(whole, kind='cylinder', size=(x, x, y))
+        # Neither URDF nor RViz has capsules.
+        yield change(kind='cylinder', size=(x, x, y))
         for end, height in (('top', y / 2), ('bottom', -y / 2)):
-            yield dataclasses.replace(
-                whole,
-                name=f'{name}_{end}',
-                kind='sphere',
-                size=(x, x, x),
-                position=_shifted(whole, height),
-            )
+            place, name_of_end = _shifted(whole, height), f'{name}_{end}'
+            yield change(name=name_of_end, kind='sphere', size=(x, x, x), position=place)
     elif kind == mujoco.mjtGeom.mjGEOM_PLANE:
-        yield dataclasses.replace(
-            whole,
-            kind='box',
-            size=(x or PLANE_SIDE, y or PLANE_SIDE, PLANE_THICKNESS),
-            position=_shifted(whole, -PLANE_THICKNESS / 2),
-        )
+        place, slab = _shifted(whole, -PLANE_THICKNESS / 2), (x or PLANE_SIDE, y or PLANE_SIDE)
+        yield change(kind='box', size=(*slab, PLANE_THICKNESS), position=place)
     else:
         known = 'mesh, box, sphere, cylinder, capsule or plane'
         raise ValueError(f'geom {name} can be shown as {known}, got {kind.name}')
 
 
 def _shifted(shape: Shape, height: float) -> Vector:
-    """Return the position that is ``height`` further along the shape's own z axis."""
+    """Return the position of a shape, shifted by ``height`` along its own z axis."""
     shift = np.empty(3)
     mujoco.mju_rotVecQuat(shift, np.array((0.0, 0.0, height)), np.array(shape.orientation))
     return tuple((shape.position + shift).tolist())
@@ -167,7 +125,44 @@ def _colour(model: mujoco.MjModel, geom: int) -> Vector:
     return tuple(round(float(part), 4) for part in colour)
 
 
-def _right_product(quaternion: Vector) -> NDArray[np.float64]:
-    """Return the matrix (4, 4) that multiplies a quaternion by this one from the right."""
-    w, x, y, z = quaternion
-    return np.array(((w, -x, -y, -z), (x, w, z, -y), (y, -z, w, x), (z, y, -x, w)))
+def mesh_file(model: mujoco.MjModel, mesh: int) -> Path:
+    """Return a binary STL file of a mesh in the frame of its geoms; write it if it is missing."""
+    first, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+    vertices = model.mesh_vert[first : first + count]
+    first, count = model.mesh_faceadr[mesh], model.mesh_facenum[mesh]
+    content = _stl(vertices[model.mesh_face[first : first + count]])
+    name = re.sub(r'\W+', '_', model.mesh(mesh).name.removeprefix('robot0:')) or 'mesh'
+    below = Path(hashlib.sha256(content).hexdigest()[:16]) / f'{name}.stl'
+    for folder in (_cache_folder, lambda: Path(_own_temporary_folder().name)):
+        try:
+            path = folder() / below
+            if not path.is_file() or path.read_bytes() != content:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(path, content)
+            return path
+        except (OSError, RuntimeError) as error:  # no home, no permission, a full disk
+            refused = error
+    raise refused
+
+
+def _stl(triangles: NDArray[np.float32]) -> bytes:
+    facets = np.zeros(
+        len(triangles), [('normal', '<f4', 3), ('vertices', '<f4', (3, 3)), ('attribute', '<u2')]
+    )
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    facets['normal'] = normals / np.where(lengths > 0.0, lengths, 1.0)
+    facets['vertices'] = triangles
+    return bytes(80) + np.uint32(len(facets)).astype('<u4').tobytes() + facets.tobytes()
+
+
+def _cache_folder() -> Path:
+    given = os.environ.get('XDG_CACHE_HOME', '')
+    cache = Path(given) if os.path.isabs(given) else Path.home() / '.cache'
+    return cache / 'mher_ros' / 'meshes'
+
+
+@functools.cache
+def _own_temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder that is removed at the end of this process."""
+    return tempfile.TemporaryDirectory(prefix='mher_ros_meshes_')

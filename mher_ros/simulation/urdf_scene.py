@@ -1,49 +1,45 @@
-"""A URDF as a model to look at: its links where its joints have them, with their meshes."""
-
-from __future__ import annotations
+"""Compiles the links of a URDF, with their meshes, into a MuJoCo model for display."""
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
-from mher_ros.control.description import after, DescriptionError, Joint, Pose, pose_of
-from mher_ros.control.model_file import find_file, ModelFileError
-from mher_ros.control.model_xml import parse_model
-from mher_ros.control.urdf_file import numbers_of, read_urdf
+from mher_ros.robots.description import after, DescriptionError, Joint, Pose, pose_of
+from mher_ros.robots.model_file import find_file, ModelFileError, parse_model
+from mher_ros.robots.urdf import numbers_of, origin_of, read_urdf
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
 
-__all__ = ['scene_of', 'with_found_meshes']
+Numbers = tuple[float, ...]
 
-READABLE = ('.obj', '.stl')
-"""Meshes that MuJoCo reads."""
-COLOUR = '0.7 0.72 0.75 1'
-MOST_SHAPES = 1000
-"""Of a robot."""
-MOST_MESH_BYTES = 2**28
-"""Of its mesh files, each counted as often as it is named; without meshes if there are more."""
+READABLE = ('.obj', '.stl')  # meshes that MuJoCo reads
+COLOUR = (0.7, 0.72, 0.75, 1.0)
+LARGEST_COLOUR = 1e6  # some files use 0 to 255
+KINDS = {'hinge': mujoco.mjtJoint.mjJNT_HINGE, 'slide': mujoco.mjtJoint.mjJNT_SLIDE}
+MAX_SHAPES = 1000  # of a robot
+MAX_MESH_BYTES = 2**28  # counted each time a file is named; with more, no mesh is used
 
 
 def scene_of(text: str, base: str, folder: Path) -> mujoco.MjModel:
     """
     Compile the links of a URDF whose files are named relative to ``folder``.
 
-    The world is the link ``base``. What cannot be shown is left out: there is a body for each link
-    that moves, with or without a shape.
+    The world is the link ``base``. Shapes that cannot be shown are left out; there is a body for
+    each link that moves, with or without a shape.
     """
     robot = parse_model(text)
-    if sum(map(len, robot.iter('geometry'))) > MOST_SHAPES:
-        raise DescriptionError(f'a robot of at most {MOST_SHAPES} shapes is expected, got more')
+    if sum(map(len, robot.iter('geometry'))) > MAX_SHAPES:
+        raise DescriptionError(f'a robot of at most {MAX_SHAPES} shapes is expected, got more')
     paths = filter(None, (_mesh_path(mesh, folder) for mesh in robot.iter('mesh')))
-    is_small = sum(path.stat().st_size for path in paths) <= MOST_MESH_BYTES
+    is_small = sum(path.stat().st_size for path in paths) <= MAX_MESH_BYTES
     readable = READABLE if is_small else ()
     try:
         try:
-            return mujoco.MjModel.from_xml_string(_Scene(robot, base, folder, readable).text())
-        except ValueError:  # a mesh that MuJoCo does not take
-            return mujoco.MjModel.from_xml_string(_Scene(robot, base, folder, ()).text())
+            return _Scene(robot, base, folder, readable).spec.compile()
+        except ValueError:  # a mesh that MuJoCo cannot read
+            return _Scene(robot, base, folder, ()).spec.compile()
     except DescriptionError:
         raise
     except (KeyError, ValueError) as error:
@@ -51,7 +47,7 @@ def scene_of(text: str, base: str, folder: Path) -> mujoco.MjModel:
 
 
 def with_found_meshes(text: str, folder: Path) -> str:
-    """Return the URDF with the full address of each mesh that is found."""
+    """Return the URDF with the full path of each mesh that is found."""
     robot = parse_model(text)
     for mesh in robot.iter('mesh'):
         path = _mesh_path(mesh, folder)
@@ -61,8 +57,6 @@ def with_found_meshes(text: str, folder: Path) -> str:
 
 
 class _Scene:
-    """The MJCF that is made of a URDF."""
-
     def __init__(self, robot: Element, base: str, folder: Path, meshes: tuple[str, ...]) -> None:
         self._folder, self._readable = folder, meshes
         self._links = {link.get('name', ''): link for link in robot.findall('link')}
@@ -71,37 +65,32 @@ class _Scene:
         self._children: dict[str, list[Joint]] = {link: [] for link in description.links}
         for joint in description.joints:
             self._children[joint.parent].append(joint)
-        self._top = Element('mujoco')
-        SubElement(self._top, 'compiler', angle='radian', autolimits='true')
-        self._assets = SubElement(self._top, 'asset')
-        world = SubElement(self._top, 'worldbody')
-        SubElement(world, 'light', pos='0 0 3', dir='0 0.3 -1', castshadow='false')
-        SubElement(SubElement(self._top, 'visual'), 'headlight', ambient='0.4 0.4 0.4')
+        self.spec = mujoco.MjSpec()
+        self.spec.compiler.degree = False
+        self.spec.visual.headlight.ambient = (0.4, 0.4, 0.4)
+        world = self.spec.worldbody
+        world.add_light(pos=(0.0, 0.0, 3.0), dir=(0.0, 0.3, -1.0), castshadow=False)
         root_in_base, _ = description.chain(base, description.root)
         self._add_link(world, description.root, root_in_base)
 
-    def text(self) -> str:
-        return ElementTree.tostring(self._top, encoding='unicode')
-
-    def _add_link(self, body: Element, name: str, pose: Pose) -> None:
-        """Add what is fixed to ``body`` at ``pose``, and all that follows."""
+    def _add_link(self, body: Any, name: str, pose: Pose) -> None:
+        """Add a link to ``body`` at ``pose``, and all links below it."""
         for shape in self._shapes(self._links[name]):
             self._add_geom(body, shape, pose)
         for joint in self._children[name]:
             there = after(pose, joint.origin)
-            if joint.kind == 'fixed' and body.tag == 'worldbody':
-                self._add_link(body, joint.child, there)  # what stands still is the world's
+            if joint.kind == 'fixed' and body is self.spec.worldbody:
+                self._add_link(body, joint.child, there)  # fixed links belong to the world
                 continue
-            child = SubElement(body, 'body', {'name': joint.child, **_attributes(there)})
-            if joint.kind in ('hinge', 'slide'):
-                SubElement(child, 'inertial', pos='0 0 0', mass='1', diaginertia='1 1 1')
-                SubElement(
-                    child, 'joint', name=joint.name, type=joint.kind, axis=_text(joint.axis)
-                )
+            child = body.add_body(name=joint.child, pos=there[0], quat=there[1])
+            if joint.kind in KINDS:
+                child.explicitinertial, child.mass = True, 1.0
+                child.ipos, child.inertia = np.zeros(3), np.ones(3)
+                child.add_joint(name=joint.name, type=KINDS[joint.kind], axis=joint.axis)
             self._add_link(child, joint.child, pose_of())
 
     def _shapes(self, link: Element) -> Iterable[Element]:
-        """Return what is to be seen of a link, or what it collides with where that can be read."""
+        """Return the visual shapes of a link, or its collision shapes if only these are usable."""
         for kind in ('visual', 'collision'):
             shapes = link.findall(kind)
             if shapes and all(self._is_readable(shape) for shape in shapes):
@@ -115,45 +104,43 @@ class _Scene:
         path = _mesh_path(mesh, self._folder)
         return path is not None and path.suffix.lower() in self._readable
 
-    def _add_geom(self, body: Element, shape: Element, pose: Pose) -> None:
-        origin = shape.find('origin')
-        own = pose_of(numbers_of(origin, 'xyz', '0 0 0'), numbers_of(origin, 'rpy', '0 0 0'))
-        attributes = {
-            **_attributes(after(pose, own)),
-            'rgba': self._colour(shape.find('material')),
-            'contype': '0',
-            'conaffinity': '0',
-        }
-        geometry = shape.find('geometry')
-        for solid in geometry if geometry is not None else ():
-            SubElement(body, 'geom', {**attributes, **self._solid(solid)})
+    def _add_geom(self, body: Any, shape: Element, pose: Pose) -> None:
+        position, orientation = after(pose, origin_of(shape))
+        colour = self._colour(shape.find('material'))
+        for solid in shape.iterfind('geometry/*'):
+            geom = body.add_geom(pos=position, quat=orientation, rgba=colour, **self._solid(solid))
+            geom.contype = geom.conaffinity = 0
 
-    def _colour(self, material: Element | None) -> str:
-        told = _colour_of(material)
-        if told is not None:
-            return told[1]
+    def _colour(self, material: Element | None) -> Numbers:
+        own = _colour_of(material)
+        if own is not None:
+            return own[1]
         return self._colours.get('' if material is None else material.get('name', ''), COLOUR)
 
-    def _solid(self, solid: Element) -> dict[str, str]:
+    def _solid(self, solid: Element) -> dict[str, Any]:
+        kinds = mujoco.mjtGeom
         if solid.tag == 'box':
-            return {'type': 'box', 'size': _text(np.array(numbers_of(solid, 'size', '')) / 2.0)}
+            edges = np.array(numbers_of(solid, 'size', ''))
+            return {'type': kinds.mjGEOM_BOX, 'size': edges / 2.0}
         if solid.tag == 'sphere':
-            return {'type': 'sphere', 'size': solid.attrib['radius']}
+            return {'type': kinds.mjGEOM_SPHERE, 'size': (float(solid.attrib['radius']), 0.0, 0.0)}
         if solid.tag == 'cylinder':
-            size = float(solid.attrib['radius']), float(solid.attrib['length']) / 2.0
-            return {'type': 'cylinder', 'size': _text(size)}
-        name = f'mesh{len(self._assets)}'
-        path = _mesh_path(solid, self._folder)
-        scale = _text(numbers_of(solid, 'scale', '1 1 1'))
-        SubElement(self._assets, 'mesh', name=name, file=str(path), scale=scale)
-        return {'type': 'mesh', 'mesh': name}
+            size = float(solid.attrib['radius']), float(solid.attrib['length']) / 2.0, 0.0
+            return {'type': kinds.mjGEOM_CYLINDER, 'size': size}
+        name, path = f'mesh{len(self.spec.meshes)}', _mesh_path(solid, self._folder)
+        scale = numbers_of(solid, 'scale', '1 1 1')
+        self.spec.add_mesh(name=name, file=str(path), scale=scale)
+        return {'type': kinds.mjGEOM_MESH, 'meshname': name}
 
 
-def _colour_of(material: Element | None) -> tuple[str, str] | None:
+def _colour_of(material: Element | None) -> tuple[str, Numbers] | None:
     colour = None if material is None else material.find('color')
     if material is None or colour is None:
         return None
-    return material.get('name', ''), colour.attrib['rgba']
+    rgba = tuple(map(float, colour.attrib['rgba'].split()))
+    if not all(abs(part) <= LARGEST_COLOUR for part in rgba):  # refuses NaN, too
+        raise ValueError(f'rgba is of finite numbers, got {colour.attrib["rgba"]!r}')
+    return material.get('name', ''), rgba
 
 
 def _mesh_path(mesh: Element, folder: Path) -> Path | None:
@@ -161,11 +148,3 @@ def _mesh_path(mesh: Element, folder: Path) -> Path | None:
         return find_file(mesh.get('filename', ''), folder)
     except ModelFileError:
         return None
-
-
-def _attributes(pose: Pose) -> dict[str, str]:
-    return {'pos': _text(pose[0]), 'quat': _text(pose[1])}
-
-
-def _text(numbers: ArrayLike) -> str:
-    return ' '.join(repr(float(number)) for number in np.asarray(numbers))

@@ -1,74 +1,68 @@
-"""What tasks in MuJoCo share: the simulation, its reset and its picture."""
-
-from __future__ import annotations
+"""Base class of the MuJoCo tasks: simulation, reset and image."""
 
 import functools
 import importlib.util
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.errors import MherError
-from mher_ros.tasks.task import Task, TaskOptions
+from mher_ros.interface import TaskInterface
+from mher_ros.robots.arm_model import ToolKinematics
+from mher_ros.tasks.task import Array, Task, TaskOptions
 import mujoco
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
-
-__all__ = ['MissingModelError', 'MujocoTask', 'joint_name', 'package_folder']
 
 
 class MujocoTask(Task):
-    """
-    A task on a MuJoCo model.
+    """A task on a MuJoCo model."""
 
-    The model and the settled initial state are made once a process and shared by all instances;
-    every reset restores exactly that state, with nothing left of the warm start.
-    """
-
-    threads_pay = True  # MuJoCo lets go of the interpreter lock while it steps
+    parallel_stepping = True  # MuJoCo releases the GIL while it steps
     substeps: ClassVar[int]
-    _kinematics: ToolKinematics
-    camera: ClassVar[dict[str, Any]]
-    """Free camera for pictures: lookat, distance, azimuth, elevation."""
+    tool: ClassVar[dict[str, str]]  # site or body of the tool in the model
+    camera: ClassVar[dict[str, Any]]  # lookat, distance, azimuth, elevation
 
     def __init__(self, options: TaskOptions | None = None, render_mode: str | None = None) -> None:
         self._settled = self._shared_settled_data()
         self.model: mujoco.MjModel = self._settled.model
         self.data = mujoco.MjData(self.model)
+        self._kinematics = ToolKinematics(self.model, **self.tool)
         self.joint_names = self._name_joints()
-        self._renderer: Any = None
         super().__init__(options, render_mode)
 
     @classmethod
     @functools.cache
     def _shared_settled_data(cls) -> mujoco.MjData:
+        # All instances share the model and the initial state; a reset restores it exactly.
         data = mujoco.MjData(cls._build_model())
         cls._settle(data.model, data)
         return data
 
-    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the joints' positions [rad or m] and velocities as new arrays."""
+    def joint_state(self) -> tuple[Array, Array]:
         count = len(self.joint_names)
         return self.data.qpos[:count].copy(), self.data.qvel[:count].copy()
 
-    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the tool's position [m] and orientation (w, x, y, z) in the world frame."""
+    def tool_pose(self) -> tuple[Array, Array]:
         return self._kinematics.pose(self.data.qpos)
 
     def _name_joints(self) -> tuple[str, ...]:
-        """Name the arm's joints, which are the model's first, one degree of freedom each."""
+        """Return the names of the arm's joints, the first ones of the model, 1 DoF each."""
         return tuple(joint_name(self.model.joint(index).name) for index in range(self.model.njnt))
 
     @classmethod
     def _build_model(cls) -> mujoco.MjModel:
-        """Compile the model."""
         raise NotImplementedError
 
     @classmethod
     def _settle(cls, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Bring ``data`` to the state every episode starts from."""
+        """Move ``data`` to the initial state of the episodes."""
 
-    def _reset_state(self, rng: np.random.Generator) -> None:
+    def _interface(self, **fields: Any) -> TaskInterface:
+        period = self.substeps * self.model.opt.timestep
+        return super()._interface(frame='world', control_period=period, **fields)
+
+    def _reset_state(self, rng: Generator) -> None:
         mujoco.mj_resetData(self.model, self.data)
         self.data.time = self._settled.time
         self.data.qpos[:] = self._settled.qpos
@@ -76,31 +70,18 @@ class MujocoTask(Task):
         mujoco.mj_forward(self.model, self.data)
 
     def render(self) -> NDArray[np.uint8]:
-        """Return a picture of the scene with the goal as a translucent ball."""
-        from mher_ros.tasks.rendering import SceneRenderer
-
-        if self._renderer is None:
-            self._renderer = SceneRenderer(self.model, self.camera)
-        goal = np.zeros(3)
-        goal[: self.goal.size] = self.goal
-        return self._renderer.draw(self.data, goal, self.interface.success_threshold)
-
-    def close(self) -> None:
-        """Free the renderer."""
-        if self._renderer is not None:
-            self._renderer.close()
-            self._renderer = None
+        return self._render_scene(self.model, self.data, self.camera)
 
 
 def joint_name(name: str) -> str:
-    """Return the ROS name of a joint of a model: Fetch's as on the real robot."""
+    """Return the ROS name of a joint; for the Fetch, the name on the real robot."""
     fetch = name.startswith('robot0:')
     bare = name.removeprefix('robot0:')
     return f'{bare}_joint' if fetch and not bare.endswith('_joint') else bare
 
 
 class MissingModelError(MherError, ModuleNotFoundError):
-    """The package that an arm's model comes with is not installed."""
+    """The package that contains the model of an arm is not installed."""
 
 
 def package_folder(name: str) -> Path:
@@ -108,7 +89,6 @@ def package_folder(name: str) -> Path:
     package = importlib.util.find_spec(name)
     if package is None or package.origin is None:
         raise MissingModelError(
-            f"this task's model comes with the package {name.replace('_', '-')}, "
-            'which is not installed'
+            f'the task needs the package {name.replace("_", "-")}, which is not installed'
         )
     return Path(package.origin).parent

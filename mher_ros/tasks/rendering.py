@@ -1,6 +1,4 @@
-"""Pictures of tasks, on machines with and without a screen."""
-
-from __future__ import annotations
+"""Images of tasks, on machines with and without a display."""
 
 import ctypes.util
 import os
@@ -9,24 +7,19 @@ from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
+from mher_ros.tasks.task import Array
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ['RenderingError', 'SceneRenderer', 'choose_backend', 'draw_square']
 
 WIDTH, HEIGHT = 640, 480
 
 
 class RenderingError(MherError, RuntimeError):
-    """No picture can be made here; the message says what to install."""
+    """This machine cannot render; the message says what to install."""
 
 
 def choose_backend() -> None:
-    """
-    Choose how MuJoCo draws, unless MUJOCO_GL already says so.
-
-    MuJoCo reads the variable when it is first imported, so this comes before that.
-    """
+    """Set MUJOCO_GL if it is not set; has no effect after the import of MuJoCo."""
     if os.environ.get('MUJOCO_GL') or 'mujoco' in sys.modules:
         return
     for library, backend in (('EGL', 'egl'), ('OSMesa', 'osmesa')):
@@ -36,33 +29,31 @@ def choose_backend() -> None:
 
 
 class SceneRenderer:
-    """Draws a MuJoCo scene with the goal as a translucent ball."""
+    """Renders a MuJoCo scene with the goal as a translucent ball."""
 
     def __init__(self, model: Any, camera: dict[str, Any]) -> None:
         import mujoco
 
         model.vis.global_.offwidth, model.vis.global_.offheight = WIDTH, HEIGHT
-        # The bodies that lead an arm are no part of what one would see.
+        # Mocap bodies are not part of the real scene.
         model.geom_rgba[model.body_mocapid[model.geom_bodyid] >= 0, 3] = 0.0
         try:
             self._renderer = mujoco.Renderer(model, HEIGHT, WIDTH)
-        except Exception as error:  # each backend fails in a way of its own
+        except Exception as error:  # each backend raises another type
             raise RenderingError(
-                'MuJoCo cannot draw here: without a screen it needs EGL or OSMesa (Debian and '
-                'Ubuntu: apt install libegl1 libgl1), and MUJOCO_GL=egl or osmesa set '
-                f'before Python starts; it said: {error}'
+                'MuJoCo cannot render: without a display it needs EGL or OSMesa (Debian and '
+                'Ubuntu: apt install libegl1 libgl1) and MUJOCO_GL=egl or osmesa, set before '
+                f'Python starts; its error: {error}'
             ) from error
         self._camera = mujoco.MjvCamera()
-        self._camera.lookat[:] = camera['lookat']
-        self._camera.distance = camera['distance']
-        self._camera.azimuth = camera['azimuth']
-        self._camera.elevation = camera['elevation']
+        for name, value in camera.items():
+            setattr(self._camera, name, value)
         self._shown = mujoco.MjvOption()
-        self._shown.sitegroup[:] = 0  # models mark targets of their own with sites
+        self._shown.sitegroup[:] = 0  # the models' own target markers
         self._renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
 
-    def draw(self, data: Any, goal: NDArray[np.float64], radius: float) -> NDArray[np.uint8]:
-        """Return the picture (HEIGHT, WIDTH, 3) with a ball of ``radius`` at ``goal``."""
+    def render(self, data: Any, goal: Array, radius: float) -> NDArray[np.uint8]:
+        """Return the image (HEIGHT, WIDTH, 3) with a ball of ``radius`` at ``goal``."""
         import mujoco
 
         self._renderer.update_scene(data, self._camera, self._shown)
@@ -77,22 +68,20 @@ class SceneRenderer:
                 np.array(colour, np.float32),
             )
             scene.ngeom += 1
-        picture: NDArray[np.uint8] = self._renderer.render()
-        return picture
+        return self._renderer.render()
 
     def close(self) -> None:
-        """Free the graphics context."""
         self._renderer.close()
 
 
 def draw_square(
     half_side: float,
     walls: tuple[tuple[float, float, float, float], ...],
-    position: NDArray[np.float64],
-    goal: NDArray[np.float64],
+    position: Array,
+    goal: Array,
     interface: TaskInterface,
 ) -> NDArray[np.uint8]:
-    """Return a picture (HEIGHT, HEIGHT, 3) of the square from above."""
+    """Return an image (HEIGHT, HEIGHT, 3) of the square from above."""
     from PIL import Image, ImageDraw
 
     image = Image.new('RGB', (HEIGHT, HEIGHT), 'white')

@@ -1,33 +1,24 @@
-"""
-The Sawyer arm reaches for a point above a table.
+"""A Sawyer arm reaches for a point above a table."""
 
-The model and its meshes come with the package metaworld (MIT); nothing of it is imported.
-"""
+import dataclasses
 
-from __future__ import annotations
-
-from mher_ros.control.kinematics import ToolKinematics
 from mher_ros.interface import Field, TaskInterface
 from mher_ros.tasks.mujoco_task import MujocoTask, package_folder
-from mher_ros.tasks.task import TaskOptions
+from mher_ros.tasks.task import Array, TaskOptions
 import mujoco
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
-
-__all__ = ['SawyerReach']
 
 GOAL_LOW = np.array((-0.2, 0.55, 0.05))
 GOAL_HIGH = np.array((0.2, 0.75, 0.3))
-TARGET_STEP = 0.02
-"""Displacement of the hand's target by an action of 1 [m]."""
+TARGET_STEP = 0.02  # displacement of the hand's target for an action of 1 [m]
 TARGET_START = (0.0, 0.5, 0.02)
 TOOL_ROTATION = (1.0, 0.0, 1.0, 0.0)
-READY = (1.03, -0.70, 0.42, 1.77, -0.57, 0.62, 3.53)
-"""Joint angles near the start from which the arm settles [rad]."""
+READY = (1.03, -0.70, 0.42, 1.77, -0.57, 0.62, 3.53)  # near the initial position [rad]
+SETTLING = 100  # control periods until the redundant arm is at rest
 
-SETTLING = 100
-"""Control periods after which the redundant arm has come to rest."""
-
+# The package metaworld (MIT) contains the model and its meshes; none of its code is imported.
 SCENE = """
 <mujoco model="sawyer_reach">
   <option timestep="0.002"/>
@@ -54,27 +45,19 @@ SCENE = """
 
 
 class SawyerReach(MujocoTask):
-    """A 7-joint Sawyer arm whose hand is led by displacements of a welded target."""
+    """A 7-joint Sawyer arm; actions move a target that the hand is welded to."""
 
     summary = 'a Sawyer arm reaches for a point'
     default_options = TaskOptions(threshold=0.06)
     substeps = 50
-    camera = {
-        'lookat': (0.0, 0.4, 0.2),
-        'distance': 2.0,
-        'azimuth': 45.0,
-        'elevation': -25.0,
-    }
-
-    def __init__(self, options: TaskOptions | None = None, render_mode: str | None = None) -> None:
-        self._kinematics = ToolKinematics(self._shared_settled_data().model, body='hand')
-        super().__init__(options, render_mode)
+    tool = {'body': 'hand'}
+    camera = {'lookat': (0.0, 0.4, 0.2), 'distance': 2.0, 'azimuth': 45.0, 'elevation': -25.0}
 
     @classmethod
     def _build_model(cls) -> mujoco.MjModel:
         assets = package_folder('metaworld') / 'assets'
         model = mujoco.MjModel.from_xml_string(SCENE.format(assets=assets))
-        # The weld holds the hand on the target without an offset.
+        # The weld has no offset between hand and target.
         model.eq_data[0, :7] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
         return model
 
@@ -84,37 +67,33 @@ class SawyerReach(MujocoTask):
         _hold_start(data)
         mujoco.mj_step(model, data, nstep=SETTLING * cls.substeps)
 
-    def _reset_state(self, rng: np.random.Generator) -> None:
+    def _reset_state(self, rng: Generator) -> None:
         super()._reset_state(rng)
         _hold_start(self.data)
 
-    def _draw_goal(self, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _sample_goal(self, rng: Generator) -> Array:
         return rng.uniform(GOAL_LOW, GOAL_HIGH)
 
-    def _advance(self, action: NDArray[np.float32]) -> None:
+    def move(self, action: NDArray[np.float32]) -> None:
         target = self.data.mocap_pos[0] + TARGET_STEP * action
         self.data.mocap_pos[0] = np.clip(target, GOAL_LOW, GOAL_HIGH)
         mujoco.mj_step(self.model, self.data, nstep=self.substeps)
 
-    def _observation(
-        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _observation(self, positions: Array, velocities: Array) -> Array:
         return self._kinematics.position(positions)
 
     def _declare(self) -> TaskInterface:
         position = tuple(Field(f'tool_position_{axis}', 'm') for axis in 'xyz')
-        return TaskInterface(
+        # Without velocities, a policy on measured, delayed positions would oscillate.
+        observed = tuple(dataclasses.replace(field, source='setpoint') for field in position)
+        return self._interface(
             task='sawyer_reach',
-            observation=position,
+            observation=observed,
             goal=position,
             action=tuple(Field(f'tool_target_{axis}', 'm', scale=TARGET_STEP) for axis in 'xyz'),
             action_meaning='target_displacement',
-            frame='world',
-            control_period=self.substeps * self.model.opt.timestep,
-            episode_steps=self.options.episode_steps,
             goal_low=tuple(GOAL_LOW.tolist()),
             goal_high=tuple(GOAL_HIGH.tolist()),
-            success_threshold=self.options.threshold,
             achieved_index=(0, 1, 2),
         )
 

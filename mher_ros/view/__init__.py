@@ -1,1 +1,1 @@
-"""The page in a browser: what it draws and who may open it. Knows no ROS."""
+"""The page in a browser, without ROS."""

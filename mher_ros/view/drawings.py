@@ -1,133 +1,122 @@
-"""Simple things on the page besides the arm: balls, lines, arrows, clouds of points."""
+"""Simple shapes on the page besides the arm: balls, lines, arrows, point clouds."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import itertools
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-import viser
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ['Drawing', 'Drawings']
+if TYPE_CHECKING:  # nodes that only publish markers need the colours, but not viser
+    import viser
 
-KINDS = ('ball', 'lines', 'strip', 'arrow', 'cloud')
+LEAST_POINTS = {'ball': 1, 'cloud': 1, 'lines': 2, 'strip': 2, 'arrow': 2}
+"""Least number of points of each kind of drawing; with fewer nothing is drawn."""
+
+
+class Colour:
+    """Colours (red, green, blue, opacity), each from 0 to 1."""
+
+    GOAL, GOAL_CENTRE = (0.1, 0.8, 0.2, 0.3), (0.9, 0.1, 0.1, 1.0)
+    AHEAD, REACHED = (1.0, 0.6, 0.0, 0.6), (0.1, 0.8, 0.2, 0.6)
+    WORKSPACE, BOX = (0.6, 0.6, 0.6, 0.6), (0.9, 0.1, 0.1, 0.6)
+    TRAIL, MOTION = (1.0, 0.6, 0.0, 0.9), (0.1, 0.4, 0.9, 0.9)
+    VIRTUAL = (0.6, 0.2, 0.8, 0.8)
 
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
-    """One thing to draw."""
-
     kind: str
-    """
-    One of ``KINDS``.
+    """A ball around one point, lines between pairs of points, a strip through all of them, an
+    arrow from the first to the second, or a cloud of points."""
+    points: NDArray[np.float64]  # (n, 3) [m]
+    rgba: tuple[float, float, float, float]  # each from 0 to 1
+    size: float  # radius of a ball, width of lines and arrows, side of a cloud's points [m]
 
-    A ball around the one point, lines between pairs of points, a strip through all of them, an
-    arrow from the first to the second, a cloud of them.
-    """
-    points: NDArray[np.float64]
-    """(n, 3) [m]"""
-    rgba: tuple[float, float, float, float]
-    """Each from 0 to 1."""
-    size: float
-    """Radius of the ball, width of lines and of the arrow, side of the cloud's points [m]."""
-
-    def is_like(self, other: Drawing | None) -> bool:
-        """Return whether nothing would change on the page."""
-        return (
-            other is not None
-            and (self.kind, self.rgba, self.size) == (other.kind, other.rgba, other.size)
-            and np.array_equal(self.points, other.points)
-        )
+    @property
+    def look(self) -> tuple[Any, ...]:
+        return self.kind, self.rgba, self.size
 
 
 class Drawings:
-    """Drawings by name; what does not change is not sent again."""
+    """Drawings by name; unchanged ones are not sent again."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
         self._shown: dict[str, tuple[Drawing, Any]] = {}
 
     def show(self, name: str, drawing: Drawing | None) -> None:
-        """Draw it in place of what has that name; None or too few points: take that away."""
-        before, handle = self._shown.get(name, (None, None))
-        if drawing is not None and len(drawing.points) < _least_points(drawing.kind):
-            drawing = None
-        if drawing is not None and drawing.is_like(before):
-            return
-        if drawing is None:
+        """Replace the drawing with this name; None or too few points: remove it."""
+        shown: tuple[Drawing | None, Any] = self._shown.get(name, (None, None))
+        before, handle = shown
+        if drawing is None or len(drawing.points) < LEAST_POINTS[drawing.kind]:
             if handle is not None:
                 handle.remove()
                 del self._shown[name]
             return
-        if before is not None and _can_follow(before, drawing):
-            _move(handle, drawing)
-        else:
-            # A new node of the same name takes the old one's place.
+        if before is None or before.look != drawing.look:
+            # viser replaces the node of the same name.
             handle = _add(self._server.scene, f'/drawings/{name}', drawing)
+        elif np.array_equal(before.points, drawing.points):
+            return
+        elif drawing.kind == 'ball':
+            handle.position = drawing.points[0]
+        else:
+            handle.points = _viser_points(drawing)
         self._shown[name] = drawing, handle
 
     def clear(self, prefix: str = '') -> None:
-        """Take away all whose names begin like this."""
+        """Remove all drawings whose names begin with ``prefix``."""
         for name in [name for name in self._shown if name.startswith(prefix)]:
             self.show(name, None)
 
 
-def _least_points(kind: str) -> int:
-    return 1 if kind in ('ball', 'cloud') else 2
-
-
-def _can_follow(before: Drawing, drawing: Drawing) -> bool:
-    return (before.kind, before.rgba, before.size) == (drawing.kind, drawing.rgba, drawing.size)
-
-
-def _move(handle: Any, drawing: Drawing) -> None:
-    if drawing.kind == 'ball':
-        handle.position = drawing.points[0]
-    elif drawing.kind == 'cloud':
-        handle.points = drawing.points.astype(np.float32)
-    elif drawing.kind == 'arrow':
-        handle.points = drawing.points[None, :2].astype(np.float32)
-    else:
-        handle.points = _segments(drawing)
+def box_edges(low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+    """Return the ends (n, m) of the edges of a box between corners (m,), pair after pair."""
+    corners = np.array([low, high], np.float64)
+    size = corners.shape[1]
+    picks = [
+        (*others[:axis], end, *others[axis:])
+        for axis in range(size)
+        for others in itertools.product((0, 1), repeat=size - 1)
+        for end in (0, 1)
+    ]
+    return corners[np.array(picks), range(size)]
 
 
 def _add(scene: viser.SceneApi, name: str, drawing: Drawing) -> Any:
     red, green, blue, opacity = drawing.rgba
     colour = (round(255.0 * red), round(255.0 * green), round(255.0 * blue))
+    size = drawing.size
     if drawing.kind == 'ball':
         return scene.add_icosphere(
             name,
-            drawing.size,
+            size,
             colour,
             opacity=opacity,
             position=drawing.points[0],
             cast_shadow=False,
             receive_shadow=False,
         )
+    points = _viser_points(drawing)
     if drawing.kind == 'cloud':
-        return scene.add_point_cloud(
-            name,
-            drawing.points.astype(np.float32),
-            colour,
-            point_size=drawing.size,
-            point_shape='circle',
-            precision='float32',
-        )
+        how: Any = {'point_size': size, 'point_shape': 'circle', 'precision': 'float32'}
+        return scene.add_point_cloud(name, points, colour, **how)
     if drawing.kind == 'arrow':
-        return scene.add_arrows(
-            name,
-            drawing.points[None, :2].astype(np.float32),
-            colour,
-            shaft_radius=drawing.size / 2.0,
-            head_radius=drawing.size,
-            head_length=3.0 * drawing.size,
-        )
-    return scene.add_line_segments(name, _segments(drawing), colour, thickness=drawing.size)
+        how = {'shaft_radius': size / 2.0, 'head_radius': size, 'head_length': 3.0 * size}
+        return scene.add_arrows(name, points, colour, **how)
+    return scene.add_line_segments(name, points, colour, thickness=size)
 
 
-def _segments(drawing: Drawing) -> NDArray[np.float32]:
+def _viser_points(drawing: Drawing) -> NDArray[np.float32]:
+    """Return points of a cloud (n, 3), or starts and ends of lines and arrows (n, 2, 3)."""
     points = drawing.points.astype(np.float32)
+    if drawing.kind == 'cloud':
+        return points
+    if drawing.kind == 'arrow':
+        return points[None, :2]
     if drawing.kind == 'strip':
         return np.stack([points[:-1], points[1:]], axis=1)
     return points[: len(points) // 2 * 2].reshape(-1, 2, 3)

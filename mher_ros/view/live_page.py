@@ -1,34 +1,32 @@
-"""The page of an arm that is there now: what it does, and what people may tell it."""
+"""The page of a running arm: its state, and the buttons and goals of people."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 import enum
 import html
+import math
 import queue
+import threading
 import time
 from typing import Any, NamedTuple
 
-from mher_ros.view.admission import STOP_PATH
-from mher_ros.view.arm_scene import ArmScene
-from mher_ros.view.curves import Curves
-from mher_ros.view.drawings import Drawing, Drawings
-from mher_ros.view.goal_handle import GoalHandle
-from mher_ros.view.stage import FROM_THE_SIDE, look_at, set_stage
+from mher_ros.view.access_control import STOP_PATH
+from mher_ros.view.drawings import Drawings
+from mher_ros.view.scene import ArmScene, Curves, FROM_THE_SIDE, look_at, set_stage
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 import viser
 
-__all__ = ['Button', 'Event', 'Line', 'LivePage']
+Vector = NDArray[np.float64]
 
-LONGEST_NOTE = 500
-"""Characters of what everybody is told."""
+IDLE = 10.0  # time without motion after which a browser no longer holds the handle [s]
+CLICK = 1e-4  # shorter motions of the handle are clicks [m]
+LONGEST_NOTE = 500  # characters of a notification
 GOOD, BAD, PLAIN = '#2b8a3e', '#c92a2a', '#343a40'
 
 
 class Button(enum.Enum):
-    """What people can ask for, and what is written on it."""
+    """The buttons, with their labels."""
 
     STOP = 'Stop the arm'
     RESUME = 'Resume'
@@ -47,8 +45,8 @@ LOOKS: dict[Button, dict[str, Any]] = {
 }
 
 
-# A request of its own, not a message among those of all browsers, which viser takes in turn. Its
-# answer is empty, so that the browser stays on the page.
+# A separate request: viser handles the messages of all browsers in turn. The reply is empty, so
+# that the browser stays on the page.
 STOP_HTML = f"""
 <form method="post" action="{STOP_PATH}" style="padding:0.3em 0.9em">
 <button style="width:100%;height:2.4em;border:0;border-radius:4px;background:{BAD};color:white;\
@@ -56,130 +54,76 @@ font-weight:600;cursor:pointer">{Button.STOP.value}</button></form>"""
 
 
 class Event(NamedTuple):
-    """Something that a person did in a browser."""
-
     button: Button | None
-    goal: NDArray[np.float64] | None
-    """Where the goal was let go (3,) [m], if that is what was done."""
-    at: float
-    """When, by ``time.monotonic`` [s]."""
+    goal: Vector | None  # position (3,) [m] at which the goal handle was released
+    at: float  # `time.monotonic` [s]
 
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """A line of the page's text."""
-
     name: str
     text: str
-    is_good: bool | None = None
-    """Whether to say it in green, in red, or plainly."""
+    is_good: bool | None = None  # green, red, or neutral colour
 
 
 class LivePage:
     """
-    Shows an arm and hands on what people do; all but ``events`` belongs to one thread.
+    Shows an arm, and collects what people do in ``events``; only these are thread-safe.
 
-    Everything that browsers do ends up in ``events``: they never wait, nor is anything done in
-    their name by a thread of the server's. The exceptions are to stop, which is a request of its
-    own that ``PageServer`` answers, and to drag the goal, whose handle is locked against it.
+    The threads of the server only put events into the queue. Two actions are not events: to stop
+    the arm is a separate request to ``PageServer``, and ``GoalHandle`` has its own lock.
     """
 
     def __init__(self, server: viser.ViserServer) -> None:
-        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        # Not a SimpleQueue: CPython's blocks forever if a signal arrives at its timeout.
+        self.events: queue.Queue[Event] = queue.Queue()
         self._server = server
         set_stage(server)
-        self._arm: ArmScene | None = None
-        self._drawings = Drawings(server)
-        self._goal = GoalHandle(server, lambda place: self._tell(None, place))
-        # Above the text, whose lines come, go and wrap: a button that is aimed at stays in place.
+        self.arm: ArmScene | None = None
+        self.drawings = Drawings(server)
+        self.goal = GoalHandle(server, lambda position: self._put(None, position))
+        # Above the text, whose height changes: the buttons stay in place.
         self._stop = server.gui.add_html(STOP_HTML, visible=False)
         self._buttons = {
             button: self._add_button(button) for button in Button if button is not Button.STOP
         }
         self._text = server.gui.add_html('')
-        self._told: tuple[Line, ...] = ()
-        self._curves = Curves(server)
+        self._lines: tuple[Line, ...] = ()
+        self.curves = Curves(server)
 
     @property
     def frame(self) -> str:
-        """Link whose axes are those of the page; empty: no arm is shown."""
-        return '' if self._arm is None else self._arm.base
-
-    @property
-    def links(self) -> frozenset[str]:
-        """Links of the arm; none: no arm is shown."""
-        return frozenset() if self._arm is None else self._arm.links
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is an arm of which nothing can be seen."""
-        return self._arm is not None and self._arm.is_empty
-
-    @property
-    def viewers(self) -> int:
-        """How many browsers are connected."""
-        return len(self._server.get_clients())
+        """The link whose axes are those of the page; empty if no arm is shown."""
+        return '' if self.arm is None else self.arm.base
 
     def show_arm(self, urdf: str, base: str = '') -> None:
-        """Draw the arm of a URDF in place of the one before; ArmSceneError if it cannot be."""
+        """Replace the arm by that of a URDF; ArmSceneError if it cannot be drawn."""
         arm = ArmScene(self._server, urdf, base)
-        if self._arm is not None:
-            self._arm.remove()
-        self._arm = arm
-
-    def look_at_arm(self) -> None:
-        """Turn everybody's eyes to the arm."""
-        if self._arm is not None:
-            self.look_at(self._arm.centre())
-
-    def move(self, positions: Mapping[str, float]) -> None:
-        """Put the arm's joints, by name, to positions [rad or m]."""
-        if self._arm is not None:
-            self._arm.move(positions)
-
-    def draw(self, name: str, drawing: Drawing | None) -> None:
-        """Draw something in place of what has that name."""
-        self._drawings.show(name, drawing)
-
-    def clear(self, prefix: str) -> None:
-        """Take away all drawings whose names begin like this."""
-        self._drawings.clear(prefix)
-
-    def place_goal(self, position: ArrayLike | None) -> None:
-        """Offer the goal's handle at a position (3,) [m]; None: nobody would hear of it."""
-        if position is None:
-            self._goal.hide()
-        else:
-            self._goal.place(position)
+        if self.arm is not None:
+            self.arm.remove()
+        self.arm = arm
 
     def say(self, lines: Sequence[Line]) -> None:
-        """Write lines beside the picture."""
-        if tuple(lines) != self._told:
-            self._told = tuple(lines)
+        """Show these lines of text."""
+        if tuple(lines) != self._lines:
+            self._lines = tuple(lines)
             self._text.content = (
                 f'<div style="padding-bottom:0.6em">{"".join(map(_line_html, lines))}</div>'
             )
 
     def offer(self, buttons: Sequence[Button], useless: Sequence[Button] = ()) -> None:
-        """Show these buttons, and no others; those that are ``useless`` now cannot be pressed."""
-        if self._stop.visible != (Button.STOP in buttons):
-            self._stop.visible = Button.STOP in buttons
+        """Show only these buttons; the ``useless`` ones are disabled."""
+        _set(self._stop, 'visible', Button.STOP in buttons)
         for button, handle in self._buttons.items():
-            if handle.visible != (button in buttons):
-                handle.visible = button in buttons
-            if handle.disabled != (button in useless):
-                handle.disabled = button in useless
+            _set(handle, 'visible', button in buttons)
+            _set(handle, 'disabled', button in useless)
 
-    def show_curve(self, rows: NDArray[np.float64], unit: str) -> None:
-        """Draw rows (n, 3) of steps, success rate and final error in ``unit``."""
-        self._curves.show(rows, unit)
-
-    def look_at(self, place: NDArray[np.float64], size: float = 1.0) -> None:
-        """Turn everybody's eyes to a place (3,) [m], from so far that ``size`` [m] is seen."""
+    def look_at(self, place: Vector, size: float = 1.0) -> None:
+        """Point all cameras at ``place`` (3,) [m]; an object of ``size`` [m] is visible."""
         look_at(self._server, place, max(1.0, size) * np.array(FROM_THE_SIDE))
 
     def notify(self, title: str, text: str, is_good: bool = False) -> None:
-        """Tell everybody who looks; markup is shown, not obeyed."""
+        """Show a notification in all browsers; the text is not interpreted as markup."""
         for client in self._server.get_clients().values():
             client.add_notification(
                 title=title,
@@ -192,13 +136,105 @@ class LivePage:
         handle = self._server.gui.add_button(button.value, visible=False, **LOOKS[button])
 
         async def press(_: object) -> None:
-            self._tell(button, None)
+            self._put(button, None)
 
         handle.on_click(press)
         return handle
 
-    def _tell(self, button: Button | None, goal: NDArray[np.float64] | None) -> None:
+    def _put(self, button: Button | None, goal: Vector | None) -> None:
         self.events.put(Event(button, goal, time.monotonic()))
+
+
+class GoalHandle:
+    """
+    Arrows along the axes of the page, which one browser at a time can drag.
+
+    Only the position at release is a goal: an arm that followed the mouse could hit what lies on
+    its path. If a browser disconnects while it drags, the handle returns, and there is no goal.
+
+    A thread of the server moves it for browsers, and another thread for the owner of the page;
+    the lock keeps each operation whole.
+    """
+
+    def __init__(self, server: viser.ViserServer, on_release: Callable[[Vector], None]) -> None:
+        """``on_release`` gets the position (3,) [m]."""
+        self._server, self._on_release = server, on_release
+        # Acquired before any lock of viser, never while one is held.
+        self._lock = threading.Lock()
+        self._rest = np.zeros(3)
+        self._holder: int | None = None
+        self._dragged = self._rest
+        self._moved_at = -math.inf
+        self._handle = server.scene.add_transform_controls(
+            '/goal',
+            scale=0.18,  # about the length of its arrows [m]
+            line_width=4.0,
+            disable_rotations=True,
+            depth_test=False,  # also visible inside the gripper
+            visible=False,
+        )
+        # A coroutine: viser does not keep the order of other callbacks.
+        self._handle.on_update(self._on_update)
+
+    @property
+    def is_held(self) -> bool:
+        return self._holder is not None and time.monotonic() - self._moved_at < IDLE
+
+    def place(self, position: ArrayLike | None) -> None:
+        """Show it at ``position`` (3,) [m] unless a browser holds it; None: hide it."""
+        with self._lock:
+            if position is None:
+                self._holder, self._handle.visible = None, False
+                return
+            self._rest = np.array(position, np.float64)
+            if not self.is_held:
+                # A browser that was idle for too long has to start a new drag.
+                self._holder = None
+                self._show(self._rest)
+                self._handle.visible = True
+
+    async def _on_update(self, event: viser.TransformControlsEvent) -> None:
+        with self._lock:
+            self._take(event)
+
+    def _take(self, event: viser.TransformControlsEvent) -> None:
+        # viser ends the drag of a disconnected browser like a release.
+        is_there = event.client_id in self._server.get_clients()
+        position = _vector(event.target.position)
+        # viser stores what a browser sends, and sends it to all others; with an invalid
+        # orientation the handle would vanish.
+        self._handle._impl.wxyz = np.array((1.0, 0.0, 0.0, 0.0))
+        if position is None:
+            self._handle._impl.position = self._rest.copy()
+        is_free = not self.is_held or self._holder == event.client_id
+        if event.phase == 'start' and is_there and is_free and self._handle.visible:
+            self._holder, self._dragged = event.client_id, self._rest
+            self._moved_at = time.monotonic()
+            return
+        if event.client_id != self._holder or event.client_id is None:
+            # Another browser holds it: it stays at the position of that one.
+            self._show(self._dragged if self.is_held else self._rest)
+            return
+        if not is_there or position is None:
+            self._holder = None
+            self._show(self._rest)
+        elif event.phase == 'update':
+            self._dragged, self._moved_at = position, time.monotonic()
+        elif event.phase == 'end':
+            self._holder = None
+            if np.abs(self._dragged - self._rest).max() > CLICK and self._handle.visible:
+                self._on_release(self._dragged)
+            else:
+                self._show(self._rest)
+
+    def _show(self, position: Vector) -> None:
+        self._handle.position = position.copy()
+
+
+def _set(handle: Any, name: str, value: bool) -> None:
+    """Set an attribute only if it changes: viser sends every assignment to the browsers."""
+    if getattr(handle, name) != value:
+        setattr(handle, name, value)
 
 
 def _line_html(line: Line) -> str:
@@ -209,3 +245,12 @@ def _line_html(line: Line) -> str:
         f'<b style="min-width:5em">{name}</b>'
         f'<span data-line="{name}" style="color:{colour}">{text}</span></div>'
     )
+
+
+def _vector(value: object) -> Vector | None:
+    """Return a position (3,) from a browser; None if it is invalid."""
+    try:
+        position = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return position if position.shape == (3,) and np.isfinite(position).all() else None

@@ -1,6 +1,4 @@
-"""What the folder of a run has to show, read again when the run goes on."""
-
-from __future__ import annotations
+"""The files of a run that a page shows; they are read again when the run continues."""
 
 from collections.abc import Callable
 import csv
@@ -9,41 +7,46 @@ from typing import Generic, TypeVar
 
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
-from mher_ros.learning.curve import COLUMNS, curve_of
-from mher_ros.learning.episodes import EPISODES, read_episodes, RecordedEpisode
-from mher_ros.learning.run_folder import load_config, PROGRESS
+from mher_ros.learning.config import load_config, PROGRESS
+from mher_ros.learning.run.episodes import EPISODES, read_episodes, RecordedEpisode
+from mher_ros.learning.run.progress import COLUMNS, curve_of
+from mher_ros.simulation.plant import Plant
+from mher_ros.simulation.reach import Reach, simulated_robot
 from mher_ros.simulation.task_plant import TaskPlant
 from mher_ros.tasks import make
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ['read_curve', 'RecordError', 'RunRecord']
-
 Content = TypeVar('Content')
 
 
 class RecordError(MherError, ValueError):
-    """A file of a run that cannot be shown; the message says which and why."""
+    """A file of a run that cannot be read; the message has its path and the reason."""
 
 
 class RunRecord:
-    """A run's learning curve, its recorded episodes, and the arm that they are of."""
+    """The learning curve of a run, its recorded episodes, and its arm."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the folder; MherError unless it holds a run whose files are whole."""
+        """Read the folder; MherError unless it holds a run whose files can be read."""
         config = load_config(folder)
         self.name = folder.resolve().name
-        self.interface: TaskInterface = make(config.task_name, config.task).interface
-        arm = TaskPlant(config.task_name, config.task)
+        task = make(config.task_name, config.task)
+        self.interface: TaskInterface = task.interface
+        arm: Plant = (
+            simulated_robot(task.robot)
+            if isinstance(task, Reach)
+            else TaskPlant(config.task_name, config.task)
+        )
         self.urdf = arm.description(config.task_name)
         self.rest = dict(zip(arm.joint_names, arm.joint_state()[0].tolist(), strict=True))
-        """Where the joints are before anything is recorded [rad or m]."""
+        """Joint positions before the first episode [rad or m]."""
         self._curve = _Watched(folder / PROGRESS, read_curve, np.empty((0, 3)))
-        nothing: list[RecordedEpisode] = []
-        self._episodes = _Watched(folder / EPISODES, self._read_episodes, nothing)
+        none: list[RecordedEpisode] = []
+        self._episodes = _Watched(folder / EPISODES, self._read_episodes, none)
         self.refresh()
-        if self.trouble:
-            raise RecordError(self.trouble)
+        if self.problem:
+            raise RecordError(self.problem)
 
     @property
     def curve(self) -> NDArray[np.float64]:
@@ -52,17 +55,17 @@ class RunRecord:
 
     @property
     def episodes(self) -> list[RecordedEpisode]:
-        """The first one first; none: the run keeps none, or has just begun."""
+        """In order; empty if the run records none, or has just started."""
         return self._episodes.content
 
     @property
-    def trouble(self) -> str:
-        """What is wrong with files that cannot be read; what was read of them before stays."""
-        return '; '.join(file.trouble for file in (self._curve, self._episodes) if file.trouble)
+    def problem(self) -> str:
+        """Reasons why files cannot be read; their last content stays."""
+        return '; '.join(file.problem for file in (self._curve, self._episodes) if file.problem)
 
     def refresh(self) -> bool:
-        """Read again what has changed; returns whether there is anything new to show."""
-        # All of them, not only those up to the first that has changed.
+        """Read changed files again; return whether there is anything new to show."""
+        # A list: both are refreshed, even if the first has changed.
         return any([self._curve.refresh(), self._episodes.refresh()])
 
     def _read_episodes(self, path: Path) -> list[RecordedEpisode]:
@@ -70,53 +73,47 @@ class RunRecord:
         expected = len(self.interface.goal)
         if episodes and episodes[0].goal.size != expected:
             raise RecordError(
-                f'{path} should hold goals of {self.interface.task}, which have {expected} '
-                f'entries; they have {episodes[0].goal.size}'
+                f'{path}: expected goals of {self.interface.task} with {expected} entries, '
+                f'got {episodes[0].goal.size}'
             )
         return episodes
 
 
 def read_curve(path: Path) -> NDArray[np.float64]:
-    """Return the rows (n, 3) of a run's progress.csv; rows without a figure are left out."""
+    """Return the rows (n, 3) of a run's progress.csv; incomplete rows are left out."""
     try:
         with path.open(newline='') as file:
             reader = csv.DictReader(file)
             missing = set(COLUMNS) - set(reader.fieldnames or ())
             if missing:
-                raise ValueError(f'there is no column {", ".join(sorted(missing))}')
+                raise ValueError(f'no column {", ".join(sorted(missing))}')
             return curve_of(reader)
     except (OSError, ValueError, csv.Error) as error:
-        raise RecordError(f'{path} is no table of a run that can be used: {error}') from error
+        raise RecordError(f'{path} is not the progress of a run: {error}') from error
 
 
 class _Watched(Generic[Content]):
-    """The content of a file that may appear and change; what was read last, if it is removed."""
+    """The content of a file that may appear and change; the last content if it is removed."""
 
-    def __init__(self, path: Path, read: Callable[[Path], Content], nothing: Content) -> None:
+    def __init__(self, path: Path, read: Callable[[Path], Content], initial: Content) -> None:
         self._path, self._read = path, read
         self._seen: tuple[int, int, int] | None = None
-        self.content = nothing
-        self.trouble = ''
+        self.content = initial
+        self.problem = ''
 
     def refresh(self) -> bool:
-        """Read the file if it has changed; returns whether content or trouble is new."""
+        """Read the file if it has changed; return whether content or problem is new."""
         try:
             status = self._path.stat()
+            seen = status.st_mtime_ns, status.st_size, status.st_ino
+            if seen == self._seen:
+                return False
+            # Before reading: a change meanwhile is read next time.
+            self._seen = seen
+            self.content, self.problem = self._read(self._path), ''
+            return True
         except FileNotFoundError:
             return False
-        except OSError as error:
-            return self._fail(f'cannot read {self._path}: {error.strerror}')
-        seen = status.st_mtime_ns, status.st_size, status.st_ino
-        if seen == self._seen:
-            return False
-        # Before it is read: what changes meanwhile is read again.
-        self._seen = seen
-        try:
-            self.content, self.trouble = self._read(self._path), ''
-        except MherError as error:
-            return self._fail(str(error))
-        return True
-
-    def _fail(self, text: str) -> bool:
-        before, self.trouble = self.trouble, text
-        return before != text
+        except (OSError, MherError) as error:
+            before, self.problem = self.problem, str(error)
+            return before != self.problem

@@ -1,6 +1,4 @@
-"""The page as a whole: viser behind a gate."""
-
-from __future__ import annotations
+"""The server of a page: viser behind a reverse proxy."""
 
 from collections.abc import Callable, Iterator
 import contextlib
@@ -11,25 +9,22 @@ import socket
 import sys
 
 from mher_ros.errors import MherError
-from mher_ros.view.address import HOST, PORT
-from mher_ros.view.admission import check_host, is_loopback
-from mher_ros.view.gate import Gate
+from mher_ros.view.access_control import check_host, HOST, is_loopback, PORT
+from mher_ros.view.reverse_proxy import ReverseProxy
 import rich
 import viser
 from viser._messages import FileTransferPart, FileTransferStartUpload, GuiUpdateMessage
 from viser.infra import ClientId
-
-__all__ = ['PageServer', 'warning_of']
 
 
 class PageServer:
     """
     Serves one page, for any number of browsers.
 
-    ``viser`` draws it, and lets anyone in who finds it; ``address`` is where people go. ``port``
-    is counted up when taken; 0: any. A token ('' for none) is needed where ``host`` is not this
-    machine alone. ``stop`` is called at once, by a thread of its own, when somebody presses the
-    button to stop the arm.
+    ``viser`` draws it, without access control; ``address`` is the address of the proxy, for
+    people. If ``port`` is taken, the next free one is used; 0: any. A token ('' for none) is
+    needed unless ``host`` is a loopback address. ``stop`` is called at once, in the thread of the
+    proxy, when somebody presses the button to stop the arm.
     """
 
     def __init__(
@@ -43,23 +38,20 @@ class PageServer:
         check_host(host, token)
         with _quiet():
             self.viser = _Viser(_hidden_host(), 0, label)
-        _say_garbage_in_a_line()
+        logging.getLogger('websockets.server').addFilter(_shorten)
         try:
             backend = self.viser.get_host(), self.viser.get_port()
-            self._gate = Gate(host, port, token, backend, stop)
+            self._proxy = ReverseProxy(host, port, token, backend, stop)
         except MherError:
             self._stop()
             raise
         query = f'?token={token}' if token else ''
-        self.address: str = f'http://{_name_of(host)}:{self._gate.port}/{query}'
-
-    @property
-    def port(self) -> int:
-        return self._gate.port
+        self.port = self._proxy.port
+        self.address = f'http://{_name_of(host)}:{self.port}/{query}'
 
     def close(self) -> None:
-        """Send all browsers away; a second call does nothing."""
-        self._gate.close()
+        """Disconnect all browsers; a second call does nothing."""
+        self._proxy.close()
         self._stop()
 
     def _stop(self) -> None:
@@ -68,7 +60,7 @@ class PageServer:
 
 
 def warning_of(host: str) -> str:
-    """Return what to say to the person who serves the page on ``host``; '' where all is well."""
+    """Return a warning for the person who serves the page on ``host``; '' if it is safe."""
     if is_loopback(host):
         return ''
     return (
@@ -78,33 +70,33 @@ def warning_of(host: str) -> str:
 
 
 class _Viser(viser.ViserServer):
-    """A server that takes from browsers what is theirs to tell, and no more."""
+    """A server that accepts only the messages from browsers that our pages need."""
 
     def __init__(self, host: str, port: int, label: str) -> None:
         super().__init__(host, port, label, verbose=False)
         server, take = self._websock_server, self.gui._handle_gui_updates
 
         async def take_values(client: ClientId, message: GuiUpdateMessage) -> None:
-            # It would set any attribute that a message names: even what a button does.
+            # viser would set any attribute that a message names, even the action of a button.
             if isinstance(message.updates, dict) and set(message.updates) <= {'value'}:
                 await take(client, message)
 
         server.unregister_handler(GuiUpdateMessage, take)
         server.register_handler(GuiUpdateMessage, take_values)
-        # No page of ours takes files, and what is sent would be kept.
+        # Our pages take no files, and viser would keep what is sent.
         server.unregister_handler(FileTransferStartUpload)
         server.unregister_handler(FileTransferPart)
 
     def request_share_url(self, verbose: bool = True) -> None:
-        """Refuse: any browser may ask for it, and it would open the page to the internet."""
+        """Do nothing: any browser may ask for it, and it would open the page to the internet."""
 
 
 def _hidden_host() -> str:
     """
-    Return an address of this machine alone that a page elsewhere cannot guess.
+    Return a loopback address that another web site cannot guess.
 
-    Its script could try all ports of 127.0.0.1 from within a browser here, and so go round the
-    gate; Linux has 16 million such addresses.
+    In a browser on this machine, its script could try all ports of 127.0.0.1, and so bypass the
+    proxy. Linux has 16 million loopback addresses.
     """
     if sys.platform != 'linux':
         return '127.0.0.1'
@@ -113,7 +105,7 @@ def _hidden_host() -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep viser's banner, which names the port behind the gate, off the terminal."""
+    """Do not print viser's banner, which has the port behind the proxy."""
     console = rich.get_console()
     before, console.quiet = console.quiet, True
     try:
@@ -122,24 +114,18 @@ def _quiet() -> Iterator[None]:
         console.quiet = before
 
 
-def _say_garbage_in_a_line() -> None:
-    """Have messages that viser cannot read logged without a traceback each."""
-    logger = logging.getLogger('websockets.server')
-    if _shorten not in logger.filters:
-        logger.addFilter(_shorten)
-
-
 def _shorten(record: logging.LogRecord) -> bool:
+    """Log messages that viser cannot read without tracebacks."""
     if record.exc_info:
         error, record.exc_info = record.exc_info[1], None
-        record.msg = 'a browser sent what the page does not understand (%s) and was sent away'
+        record.msg = 'a browser sent an invalid message (%s), and was disconnected'
         record.args = (type(error).__name__,)
         record.levelno, record.levelname = logging.WARNING, 'WARNING'
     return True
 
 
 def _name_of(host: str) -> str:
-    """Return what a person types into a browser to get to ``host``."""
+    """Return ``host`` as it is written in an address."""
     if host in ('', '0.0.0.0', '::'):
         return socket.gethostname()
     return f'[{host}]' if ':' in host else host

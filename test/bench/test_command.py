@@ -1,5 +1,6 @@
-"""`mher bench` around what is measured: refusals, files, and all of it into a page."""
+"""The command `mher bench`: refusals, files, and the page of all results."""
 
+import contextlib
 import json
 import os
 import signal
@@ -7,10 +8,9 @@ import subprocess
 import sys
 import time
 
-from mher_ros.bench.learners import SYSTEMS
-from mher_ros.bench.measured import Measured
+from mher_ros.bench.result import Result
 from mher_ros.cli import bench, main
-from mher_ros.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USE
+from mher_ros.cli.arguments import FAILED, INTERRUPTED, WRONG_USE
 import pytest
 
 STAND_IN = """#!{python}
@@ -57,7 +57,7 @@ def bench_all(tmp_path, monkeypatch, interpreter):
 
     def run(*names, missing=False):
         monkeypatch.setattr(sys, 'executable', str(interpreter))
-        found = {name: bench.Benchmark(f'of {name}', 'no time', {}) for name in names}
+        found = {name: bench.Benchmark(f'of {name}', 'no time', ()) for name in names}
         monkeypatch.setattr(bench, 'BENCHMARKS', found)
         command = ['bench', 'all', '--page', str(page), '--out', str(folder)]
         return main([*command, '--missing'] if missing else command)
@@ -113,7 +113,7 @@ def test_a_page_without_marks_is_refused_before_anything_is_measured(bench_all, 
     page.parent.mkdir()
     page.write_text('# Mine\n')
     assert run('one') == WRONG_USE
-    assert 'should hold the lines' in capsys.readouterr().err
+    assert 'page.md' in capsys.readouterr().err
     assert asked(folder) == []
     assert page.read_text() == '# Mine\n'
 
@@ -126,7 +126,7 @@ def started_all(tmp_path, interpreter, *names):
         'signal.signal(signal.SIGINT, signal.default_int_handler)\n'
         'from mher_ros.cli import bench, main\n'
         f'sys.executable = {str(interpreter)!r}\n'
-        f'bench.BENCHMARKS = {{n: bench.Benchmark(n, "", {{}}) for n in {names!r}}}\n'
+        f'bench.BENCHMARKS = {{n: bench.Benchmark(n, "", ()) for n in {names!r}}}\n'
         f'sys.exit(main(["bench", "all", "--page", "page.md", "--out", "."]))\n'
     )
     process = subprocess.Popen(
@@ -152,13 +152,11 @@ def test_ctrl_c_lets_a_benchmark_finish_up_and_writes_the_page(tmp_path, interpr
 
 def test_another_ctrl_c_kills_a_benchmark_that_goes_on(tmp_path, interpreter):
     process = started_all(tmp_path, interpreter, 'stubborn', 'next')
-    deadline = time.monotonic() + 60.0
-    while process.poll() is None and time.monotonic() < deadline:
+    # After the second it ends, which may take its time: a third would come into Python's own end.
+    for patience in (1.0, 60.0):
         os.killpg(process.pid, signal.SIGINT)
-        try:
-            process.wait(timeout=1.0)
-        except subprocess.TimeoutExpired:
-            pass
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
     assert process.returncode == INTERRUPTED, process.communicate()
     child = int((tmp_path / 'started').read_text())
     with pytest.raises(ProcessLookupError):
@@ -174,28 +172,18 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
     (tmp_path / 'file').touch()
     monkeypatch.setattr('mher_ros.bench.step.measure', lambda **_: pytest.fail('measured'))
     assert main(['bench', 'step', '--out', str(tmp_path / 'file')]) == WRONG_USE
-    assert 'cannot make the folder' in capsys.readouterr().err
+    assert str(tmp_path / 'file') in capsys.readouterr().err
 
 
 def test_the_file_tells_what_was_asked_and_is_what_is_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        'mher_ros.bench.step.measure', lambda rounds: Measured({'ratio': rounds / 2}, (), {})
+        'mher_ros.bench.step.measure', lambda rounds: Result({'ratio': rounds / 2}, (), {})
     )
     assert main(['bench', 'step', '--rounds', '3', '--json', '--out', str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed['arguments'] == {'rounds': 3}
     assert printed['ratio'] == 1.5
     assert printed == json.loads((tmp_path / 'step.json').read_text())
-
-
-def test_what_was_interrupted_does_not_replace_what_is_whole(tmp_path, monkeypatch):
-    (tmp_path / 'step.json').write_text('whole')
-    monkeypatch.setattr(
-        'mher_ros.bench.step.measure', lambda rounds: Measured({'interrupted': True}, (), {})
-    )
-    assert main(['bench', 'step', '--out', str(tmp_path)]) == INTERRUPTED
-    assert (tmp_path / 'step.json').read_text() == 'whole'
-    assert json.loads((tmp_path / 'step.partial.json').read_text())['interrupted'] is True
 
 
 @pytest.mark.slow
@@ -211,24 +199,5 @@ def test_without_ros_benchmarks_of_nodes_say_what_to_source(tmp_path):
         [sys.executable, '-c', code], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert result.stdout.split() == [str(WRONG_USE)] * 3, result.stderr
-    bridge, latency, deploy = result.stderr.splitlines()
-    assert bridge.startswith('mher: bridge needs ROS, and rclpy')
-    assert latency.startswith('mher: latency needs ROS, and rclpy')
-    assert deploy.startswith('mher: deploy needs ROS, and rclpy')
-    assert 'source a ROS 2 installation' in deploy
-
-
-def test_other_modules_that_are_missing_are_not_taken_for_those_of_ros(tmp_path, monkeypatch):
-    def measure(rounds):
-        raise ModuleNotFoundError("No module named 'numpie'", name='numpie')
-
-    monkeypatch.setattr('mher_ros.bench.step.measure', measure)
-    with pytest.raises(ModuleNotFoundError, match='numpie'):
-        main(['bench', 'step', '--out', str(tmp_path)])
-
-
-def test_help_names_all_systems(capsys):
-    with pytest.raises(SystemExit):
-        main(['bench', 'learning', '--help'])
-    words = capsys.readouterr().out.replace(',', ' ').split()
-    assert [name for name in SYSTEMS if name not in words] == []
+    for line in result.stderr.splitlines():
+        assert 'rclpy' in line

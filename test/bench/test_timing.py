@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 
-def test_rivals_take_turns_and_the_first_call_of_each_is_free():
+def test_contestants_take_turns_and_the_first_call_of_each_is_free():
     now, calls = 0.0, []
 
-    def rival(name, first, others):
+    def contestant(name, first, others):
         def run():
             nonlocal now
             now += others if name in calls else first
@@ -24,8 +24,8 @@ def test_rivals_take_turns_and_the_first_call_of_each_is_free():
 
         return run
 
-    rivals = {'slow': rival('slow', 100.0, 2.0), 'quick': rival('quick', 50.0, 0.5)}
-    assert take_turns(rivals, 3, lambda: now) == {'slow': [2.0] * 3, 'quick': [0.5] * 3}
+    contestants = {'slow': contestant('slow', 100.0, 2.0), 'quick': contestant('quick', 50.0, 0.5)}
+    assert take_turns(contestants, 3, lambda: now) == {'slow': [2.0] * 3, 'quick': [0.5] * 3}
     assert calls == ['slow', 'quick'] * 4
 
 

@@ -1,10 +1,10 @@
-"""The benchmark of updates: its ratios, that its rivals are alike, and the command."""
+"""The benchmark of updates: its ratios, that its baseline is alike, and the command."""
 
 import json
 import subprocess
 import sys
 
-from mher_ros.bench.measured import BenchError
+from mher_ros.bench.result import BenchError
 from mher_ros.bench.update import BATCHES, ddpg_her, our_agent, ratios
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_without_stable_baselines3_it_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.slow
-def test_rivals_have_networks_and_replays_of_the_same_size():
+def test_algorithms_have_networks_and_replays_of_the_same_size():
     pytest.importorskip('stable_baselines3')
     agent = our_agent('mher', 64)
     model = ddpg_her(64)
@@ -62,8 +62,6 @@ def test_the_command_tells_ratios_of_its_samples(tmp_path):
             assert told[f'{name}_ratio_vs_sb3_batch_{batch}'] == pytest.approx(ratio)
         table = told['tables'][BATCHES.index(batch)]
         assert table['header'][-1] == f'over {SB3}'
-        parts = told['samples']['seconds_in_parts_of_mher'][f'batch_{batch}']
-        assert min(min(values) for values in parts.values()) > 0.0
     assert (tmp_path / 'update.png').exists()
 
 

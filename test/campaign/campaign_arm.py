@@ -16,6 +16,7 @@ import sys
 import time
 
 from campaign_options import add_options, numbers_of
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseStamped, TwistStamped
 from judge import Command, Hold, Judge, Limits, Record, Violation
 from lifecycle_msgs.msg import Transition
@@ -114,7 +115,7 @@ class CampaignArm:
         self._holds, self._hold_begin, self._hold_cause = [], None, ''
         self._released, self._stops_asked = True, 0
         self._frozen, self._stopped_at = [], None
-        self._accepted = self._kept = 0
+        self._accepted = self._counted = self._kept = 0
         self._looked_at, self._waited = 0.0, {}
         self._process, self._policy, self._log = None, '', None
         self._burners = []
@@ -134,7 +135,7 @@ class CampaignArm:
         self._told = node.create_subscription(
             MESSAGES[output], self.robot.topics[output], self._on_command, 1000
         )
-        node.create_subscription(PointStamped, 'policy_node/goal', self._on_accepted, 10)
+        node.create_subscription(DiagnosticStatus, 'policy_node/status', self._on_status, LATCHED)
         self._clients = {
             name: node.create_client(kind, f'policy_node/{name}')
             for name, kind in (
@@ -167,8 +168,11 @@ class CampaignArm:
         if np.isfinite(values).all():
             self._arm.take(command)
 
-    def _on_accepted(self, _):
-        self._accepted += 1
+    def _on_status(self, message):
+        (accepted,) = (json.loads(one.value) for one in message.values if one.key == 'accepted')
+        # It counts from 0 again when it is started, or configured.
+        self._accepted += max(0, accepted - self._counted)
+        self._counted = accepted
 
     # Time.
 

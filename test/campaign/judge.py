@@ -194,7 +194,7 @@ class Judge:
     def _positions(self, commands, record):
         """Return what positions ask for, one move for each command."""
         period, moves = self._limits.period, []
-        last = None
+        last, was_held = None, False
         for command, tool in zip(commands, self._tools(commands), strict=True):
             gap = np.inf if last is None else command.time - last.time
             bases = [last.values] if gap < RECENT[1] else []
@@ -208,7 +208,9 @@ class Judge:
             paused = not begins and gap > PAUSE[1]
             held = paused and _held(record.frozen, last.time, command.time)
             goes_on = held or not (begins or paused)
-            rests = begins or gap > PAUSE[0]
+            # As for velocities below: who was held while sending takes the arm for one that rests.
+            rests = begins or gap > PAUSE[0] or was_held
+            was_held = held
             changes = _changes(tools, moves[-1].tools if goes_on else [], rests)
             joint_changes = _changes(joints, moves[-1].joints if goes_on else [], rests)
             moves.append(_Move(command, tools, joints, changes, joint_changes, out))

@@ -3,11 +3,11 @@
 import json
 
 from mher_ros.learning.checkpoint import load_checkpoint, save_checkpoint
-from mher_ros.learning.episodes import EPISODES
-from mher_ros.learning.run_folder import POLICY
-from mher_ros.learning.train import CHECKPOINT
+from mher_ros.learning.config import POLICY
+from mher_ros.learning.run.episodes import EPISODES
+from mher_ros.learning.run.trainer import CHECKPOINT
 from mher_ros.policy.contract import CONTRACT_KEY
-from mher_ros.policy.seal import BLANK, seal, SEAL_KEY
+from mher_ros.policy.onnx_policy import BLANK, seal, SEAL_KEY
 import numpy as np
 import onnx
 import pytest
@@ -82,6 +82,6 @@ def test_a_checkpoint_of_wrong_contents_is_refused(refused, run, edit):
 def test_episodes_of_wrong_contents_are_refused(refused, run):
     with np.load(run / EPISODES) as file:
         arrays = dict(file)
-    for name in ('joints', 'indices', 'joint_names', 'virtual_counts'):
+    for name in ('joints', 'indices', 'joint_names', 'goal_offset_counts'):
         np.savez(run / EPISODES, **{**arrays, name: np.array(['x'])})
         assert EPISODES in refused('view', run)

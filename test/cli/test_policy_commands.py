@@ -5,7 +5,7 @@ import sys
 from cli_runs import figures
 import imageio.v3 as iio
 from mher_ros.cli import main
-from mher_ros.learning.run_folder import CONFIG, POLICY
+from mher_ros.learning.config import CONFIG, POLICY
 from PIL import Image, ImageSequence
 import pytest
 
@@ -28,19 +28,17 @@ def test_file_that_is_no_policy_is_refused(refused, tmp_path, command, content):
 def test_mp4_without_its_encoder_is_refused_with_its_name(refused, policy, monkeypatch):
     monkeypatch.setitem(sys.modules, 'imageio_ffmpeg', None)
     sentence = refused('render', policy, '--out', 'film.mp4')
-    assert sentence.startswith('an .mp4 film takes the package imageio-ffmpeg, which is not')
+    assert 'imageio-ffmpeg' in sentence
 
 
 @pytest.mark.parametrize('name', ['film.webm', 'film', 'film.GIFF'])
 def test_film_of_an_unknown_kind_is_refused(refused, policy, name):
     sentence = refused('render', policy, '--out', name)
-    assert sentence == f'a film is a file .gif or .mp4 or .png, got {name!r}'
+    assert '.gif or .mp4 or .png' in sentence and repr(name) in sentence
 
 
 def test_film_into_a_missing_folder_is_refused(refused, policy):
-    assert refused('render', policy, '--out', 'no/film.gif') == (
-        'there is no folder no to put film.gif in'
-    )
+    assert 'no folder no' in refused('render', policy, '--out', 'no/film.gif')
 
 
 def test_film_that_cannot_be_written_is_refused(refused, policy, tmp_path):

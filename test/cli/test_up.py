@@ -1,7 +1,7 @@
 """``mher up``, as far as it starts nothing."""
 
 from mher_ros.cli import main
-from mher_ros.tasks import TASKS
+from mher_ros.tasks import PAPER_TASKS
 import pytest
 
 
@@ -10,8 +10,8 @@ def test_up_lists_the_systems(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(maxsplit=3)[:3] for line in lines] == [
         ['train_sim', 'learn', 'a'],
-        ['deploy_sim', 'lead', 'a'],
-        ['deploy', 'lead', 'a'],
+        ['deploy_sim', 'move', 'a'],
+        ['deploy', 'move', 'a'],
     ]
 
 
@@ -21,15 +21,15 @@ def test_up_lists_the_arguments_of_a_system(capsys, flag):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith('train_sim: learn a policy')
     listed = [line.split()[0] for line in lines if ':=' in line]
-    assert listed[:4] == ['task:=fetch_reach', 'algorithm:=mher', 'preset:=fast', 'seed:=0']
-    assert any(', '.join(TASKS) in line for line in lines)
+    assert listed[:4] == ['task:=fetch_reach', 'robot:=', 'algorithm:=mher', 'preset:=fast']
+    assert any(', '.join(PAPER_TASKS) in line for line in lines)
 
 
 @pytest.mark.parametrize(
     ('arguments', 'sentence'),
     [
-        (['fly'], "unknown system 'fly'; there are train_sim, deploy_sim, deploy"),
-        (['fly', '--help'], "unknown system 'fly'; there are train_sim, deploy_sim, deploy"),
+        (['fly'], "unknown bringup 'fly'; there are train_sim, deploy_sim, deploy"),
+        (['fly', '--help'], "unknown bringup 'fly'; there are train_sim, deploy_sim, deploy"),
         (['train_sim', 'seed=1'], "train_sim takes key:=value, got 'seed=1'"),
         (['train_sim', ':=1'], "train_sim takes key:=value, got ':=1'"),
         (['train_sim', '--fast'], "train_sim takes key:=value, got '--fast'"),

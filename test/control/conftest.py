@@ -1,7 +1,7 @@
 """The arms that come with this package, with the models that their simulations have."""
 
 from arm_models import load_arm
-from mher_ros.control.robot import robot_names
+from mher_ros.robots.robot import robot_names
 import pytest
 
 

@@ -26,6 +26,27 @@ def changed(fields, index, **values):
     return tuple(fields)
 
 
+def seen_by(interface, position, velocity):
+    """Return what a policy sees of a tool that is where its set-point is."""
+    tool = np.array(position), np.array(velocity)
+    return Observer(interface)({'setpoint': tool, 'measured': tool})
+
+
+@pytest.mark.parametrize('name', ['fetch_reach', 'sawyer_reach'])
+def test_policies_of_the_papers_tasks_declare_that_they_see_the_set_point(name):
+    assert Observer(make(name).interface).sources == ('setpoint',)
+
+
+def test_each_field_comes_from_its_source(fetch):
+    fields = changed(fetch.observation, 0, source='measured')
+    interface = dataclasses.replace(fetch, observation=fields)
+    observer = Observer(interface)
+    assert observer.sources == ('measured', 'setpoint')
+    still = np.zeros(3)
+    seen = observer({'measured': (np.full(3, 7.0), still), 'setpoint': (np.ones(3), still)})
+    np.testing.assert_array_equal(seen[:3], (7.0, 1.0, 1.0))
+
+
 @pytest.mark.parametrize('name', ['fetch_reach', 'sawyer_reach'])
 def test_the_policy_sees_what_it_was_trained_on_to_the_bit(name):
     task = make(name)
@@ -39,7 +60,7 @@ def test_the_policy_sees_what_it_was_trained_on_to_the_bit(name):
         for index, field in enumerate(task.interface.observation):
             if 'finger' in field.name:
                 seen[index] = field.nominal
-        np.testing.assert_array_equal(observer(position, velocity), seen)
+        np.testing.assert_array_equal(observer({'setpoint': (position, velocity)}), seen)
 
 
 def test_fields_are_filled_by_name(fetch):
@@ -48,33 +69,33 @@ def test_fields_are_filled_by_name(fetch):
     fields = tuple(fetch.observation[entry] for entry in order)
     fields = (*fetch.observation[:3], fields[0], fields[2], fields[5])
     interface = dataclasses.replace(fetch, observation=fields, achieved_index=index)
-    seen = Observer(interface)(np.array((1.0, 2.0, 3.0)), np.array((10.0, 20.0, 30.0)))
+    seen = seen_by(interface, (1.0, 2.0, 3.0), (10.0, 20.0, 30.0))
     np.testing.assert_allclose(seen, (1.0, 2.0, 3.0, 1.2, 0.0, 0.4))
 
 
 def test_what_an_arm_does_not_have_takes_its_nominal_value(fetch):
     interface = dataclasses.replace(fetch, observation=changed(fetch.observation, 3, nominal=0.05))
-    seen = Observer(interface)(np.ones(3), np.ones(3))
+    seen = seen_by(interface, np.ones(3), np.ones(3))
     assert seen[3] == 0.05
     assert seen[4] == 0.0
 
 
 def test_velocities_in_plain_units_are_taken_as_they_are(fetch):
     interface = dataclasses.replace(fetch, observation=changed(fetch.observation, 5, unit='m/s'))
-    seen = Observer(interface)(np.zeros(3), np.array((0.3, 0.3, 0.3)))
+    seen = seen_by(interface, np.zeros(3), (0.3, 0.3, 0.3))
     np.testing.assert_allclose(seen[5:8], (0.3, 0.012, 0.012))
 
 
 def test_each_observation_is_its_own(sawyer):
     observer = Observer(sawyer)
-    first = observer(np.zeros(3), np.zeros(3))
-    observer(np.ones(3), np.zeros(3))
+    first = observer({'setpoint': (np.zeros(3), np.zeros(3))})
+    observer({'setpoint': (np.ones(3), np.zeros(3))})
     np.testing.assert_array_equal(first, 0.0)
 
 
 @pytest.mark.parametrize('task', ['point2d_large', 'point2d_four_room'])
 def test_a_policy_for_a_point_in_a_plane_is_refused(task):
-    with pytest.raises(FitError, match=f'{task} cannot lead a tool: .*got displacement'):
+    with pytest.raises(FitError, match=f'{task} cannot command a tool: .*got displacement'):
         Observer(make(task).interface)
 
 

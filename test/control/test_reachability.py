@@ -3,13 +3,13 @@
 import dataclasses
 import math
 
+from command_path_arm import CommandPathArm, interface_of
 from foreign_arms import UR10_HOME, write_arm
-from led_arm import interface_of, LedArm
-from mher_ros.control.arm_model import ArmModel
 from mher_ros.control.fit import FitError
 from mher_ros.control.reachability import NEAR, Reachability
-from mher_ros.control.robot import load_robot, Span
-from mher_ros.control.workspace import GoalError, Workspace
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.robot import load_robot, Span
+from mher_ros.robots.workspace import GoalError, Workspace
 import numpy as np
 import pytest
 
@@ -28,7 +28,7 @@ def workspace_of(robot, origin=None, scale=1.0):
         interface.goal_high,
         origin or robot.workspace.origin,
         scale,
-        robot.box and (robot.box.low, robot.box.high),
+        robot.box,
     )
 
 
@@ -38,7 +38,7 @@ def test_all_goals_of_an_arm_that_comes_along_are_reached_one_after_the_other(an
     positions = home_of(robot, model)
     _, orientation = model.tool_pose(positions)
     for goal in np.random.default_rng(0).uniform(space.low, space.high, (40, 3)):
-        attempt = reachability.attempt(goal, positions, orientation)
+        attempt = reachability.solve(goal, positions, orientation)
         assert attempt.reached
         positions = attempt.positions
         # What it says is so.
@@ -61,18 +61,19 @@ def test_a_goal_beyond_the_arm_is_refused_with_the_distance_that_is_left(arm):
     robot, model = arm('ur5e')
     with pytest.raises(GoalError, match=r'reach.*at \(2\.000, 0\.000, 0\.300\) m') as refused:
         Reachability(model).check_goal(np.array((2.0, 0.0, 0.3)), home_of(robot, model), None)
-    left = float(str(refused.value).partition('comes to rest ')[2].split()[0])
+    assert refused.value.code == 'out_of_reach'
+    left = float(str(refused.value).partition('error is ')[2].split()[0])
     assert 2.0 - UR5_SPAN - 0.1 < left < 1.5
-    assert 'turned otherwise' not in str(refused.value)
+    assert 'another orientation' not in str(refused.value)
 
 
 def test_a_goal_that_would_need_the_tool_turned_is_refused_and_that_is_said(arm):
     robot, model = arm('ur5e')
     reachability, home = Reachability(model), home_of(robot, model)
     goal = np.array((0.91, 0.1, 0.3))
-    assert reachability.attempt_from_anywhere(goal).reached
-    assert not reachability.attempt(goal, home).reached
-    with pytest.raises(GoalError, match='turned otherwise it would be reached'):
+    assert reachability.solve_from_anywhere(goal).reached
+    assert not reachability.solve(goal, home).reached
+    with pytest.raises(GoalError, match='another orientation of the tool it would be reached'):
         reachability.check_goal(goal, home, None)
 
 
@@ -80,7 +81,7 @@ def test_the_orientation_that_is_held_counts_not_the_one_of_the_moment(arm):
     robot, model = arm('ur5e')
     reachability, home = Reachability(model), home_of(robot, model)
     goal = np.array((0.91, 0.1, 0.3))
-    stretched = reachability.attempt_from_anywhere(goal).positions
+    stretched = reachability.solve_from_anywhere(goal).positions
     reachability.check_goal(goal, stretched, None)
     with pytest.raises(GoalError):
         reachability.check_goal(goal, stretched, model.tool_pose(home)[1])
@@ -103,9 +104,9 @@ def test_the_same_question_has_the_same_answer(arm):
     robot, model = arm('panda')
     reachability, home = Reachability(model), home_of(robot, model)
     goal = np.array((0.75, 0.3, 0.2))
-    first = reachability.attempt(goal, home)
-    reachability.attempt(np.array((0.4, -0.2, 0.5)), first.positions)
-    again = reachability.attempt(goal, home)
+    first = reachability.solve(goal, home)
+    reachability.solve(np.array((0.4, -0.2, 0.5)), first.positions)
+    again = reachability.solve(goal, home)
     np.testing.assert_array_equal(first.positions, again.positions)
     assert first[1:] == again[1:]
 
@@ -116,16 +117,16 @@ def test_an_arm_comes_to_rest_where_it_was_foretold(monkeypatch, arm, name):
     wide = dataclasses.replace(
         robot, workspace=dataclasses.replace(robot.workspace, scale=2.0), box=None
     )
-    monkeypatch.setattr('led_arm.load_arm', lambda _: (wide, model))
+    monkeypatch.setattr('command_path_arm.load_arm', lambda _: (wide, model))
     reachability = Reachability(model)
     space = workspace_of(robot, scale=2.0)
     told = []
     for goal in np.random.default_rng(4).uniform(space.low, space.high, (12, 3)):
-        led = LedArm('joint_position', name, 'fetch_reach')
-        told.append(reachability.attempt(goal, led.positions))
-        led.start(goal)
-        led.run(500)
-        error = np.linalg.norm(led.tool - goal)
+        moved = CommandPathArm('joint_position', name, 'fetch_reach')
+        told.append(reachability.solve(goal, moved.positions))
+        moved.start(goal)
+        moved.run(500)
+        error = np.linalg.norm(moved.tool - goal)
         assert told[-1].error / 3.0 - 0.002 < error < 3.0 * told[-1].error + 0.002
     assert {attempt.reached for attempt in told} == {True, False}
 
@@ -152,6 +153,6 @@ def test_a_joint_that_is_not_commanded_may_be_anywhere_at_the_start(tmp_path):
     # But it stays where it is once that is known.
     home = np.array((-1.5708, 1.5708, -1.5708, -1.5708, 0.0, 0.0))
     place, _ = model.tool_pose(home)
-    attempt = reachability.attempt(place + (0.0, 0.3, 0.0), home)
+    attempt = reachability.solve(place + (0.0, 0.3, 0.0), home)
     assert attempt.error > NEAR
     assert attempt.positions[-1] == 0.0

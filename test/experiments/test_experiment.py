@@ -10,7 +10,7 @@ GRID = tiny_experiment(
         for task in ('point2d_large', 'reacher')
         for system in ('mher', 'her', 'ddpg')
     ),
-    systems=('mher', 'her'),
+    algorithms=('mher', 'her'),
     tasks=('reacher',),
 )
 
@@ -19,24 +19,24 @@ def chosen(experiment):
     return [(variant.task, variant.name) for variant in experiment.variants]
 
 
-def test_unless_asked_the_usual_systems_and_tasks_are_run():
+def test_unless_asked_the_default_algorithms_and_tasks_are_run():
     assert chosen(narrow(GRID)) == [('reacher', 'mher'), ('reacher', 'her')]
 
 
-def test_systems_and_tasks_can_be_narrowed_and_widened():
+def test_algorithms_and_tasks_can_be_narrowed_and_widened():
     one = narrow(GRID, ('point2d_large', 'reacher'), ('ddpg',))
     assert chosen(one) == [('point2d_large', 'ddpg'), ('reacher', 'ddpg')]
     assert len(narrow(GRID, ('all',), ('all',)).variants) == 6
 
 
-def test_a_system_or_task_that_it_does_not_have_is_refused():
-    with pytest.raises(OptionError, match="no system 'alchemy'; it has mher, her, ddpg, or all"):
+def test_an_algorithm_or_task_that_it_does_not_have_is_refused():
+    with pytest.raises(OptionError, match="no algorithm 'alchemy'.*mher, her, ddpg"):
         narrow(GRID, None, ('alchemy',))
     with pytest.raises(OptionError, match="no task 'moon'"):
         narrow(GRID, ('moon',))
 
 
-def test_a_change_holds_for_every_system_and_is_told():
+def test_a_change_holds_for_every_algorithm_and_is_noted():
     changed = with_changes(GRID, {'agent.batch': '7', 'schedule.evaluation_goals': '3'})
     for variant in changed.variants:
         config = Job(variant, 1).config

@@ -3,12 +3,12 @@ from html.parser import HTMLParser
 import json
 from xml.etree import ElementTree
 
+from mher_ros.experiments import plots
 from mher_ros.experiments.experiment import narrow
 from mher_ros.experiments.jobs import Failure, Job
-from mher_ros.experiments.plots import draw
-from mher_ros.experiments.plots.style import aligned, looks, svg, SYSTEMS
+from mher_ros.experiments.plots import aligned, draw, looks, svg
 from mher_ros.experiments.report import Outcome, summary, table_text, write_report
-from mher_ros.learning.systems import ALGORITHMS
+from mher_ros.learning.presets import ALGORITHMS
 import numpy as np
 import pytest
 from tiny_experiment import tiny_experiment, tiny_variant
@@ -96,7 +96,7 @@ def test_everything_is_written_and_the_page_needs_nothing_else(tmp_path):
     assert len(lines) == sum(len(run['rows']) for run in runs.values())
     for job, run in runs.items():
         mine = [line for line in lines if line['seed'] == str(job.seed)]
-        mine = [line for line in mine if line['system'] == job.variant.name]
+        mine = [line for line in mine if line['algorithm'] == job.variant.name]
         mine = [line for line in mine if line['task'] == job.variant.task]
         assert [float(line['success_rate']) for line in mine] == [
             row['success_rate'] for row in run['rows']
@@ -133,7 +133,7 @@ def test_what_was_recorded_is_drawn_and_tabled(recorder, tmp_path):
     assert '**reacher, recorded**' in table_text(found)
 
 
-def test_missing_runs_are_told_everywhere(tmp_path):
+def test_missing_runs_are_shown_everywhere(tmp_path):
     found = outcome(failures=[('her', 1), ('her', 2)], tasks=('point2d_large',))
     page = write_report(found, tmp_path).read_text()
     told = 'Incomplete: 2 of 4 runs are missing.'
@@ -168,9 +168,9 @@ def test_a_run_that_ended_early_keeps_its_last_value():
     assert np.array_equal(values, [[0.1, 0.2, 0.3], [np.nan, 0.9, 0.9]], equal_nan=True)
 
 
-def test_every_system_has_a_look_of_its_own():
-    assert set(ALGORITHMS) <= set(SYSTEMS)
-    assert len({colour for colour, _ in SYSTEMS.values()}) == len(SYSTEMS)
+def test_every_algorithm_has_a_look_of_its_own():
+    assert set(ALGORITHMS) <= set(plots.ALGORITHMS)
+    assert len({colour for colour, _ in plots.ALGORITHMS.values()}) == len(plots.ALGORITHMS)
     studied = looks([f'alpha {value}' for value in (0, 1, 3, 5, 7)])
     assert len({tuple(look.values()) for look in studied.values()}) == 5
     assert looks(['her', 'mher'])['mher'] == looks(['mher'])['mher']

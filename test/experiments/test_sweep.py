@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import mher_ros
-from mher_ros.experiments.jobs import attempt, code_digest, Failure
-from mher_ros.experiments.local import run_local
-from mher_ros.experiments.sweep import RESULTS, sweep
+from mher_ros.experiments.executors import run_local
+from mher_ros.experiments.jobs import attempt, Failure, RESULTS, sweep
+from mher_ros.experiments.provenance import code_digest
 from mher_ros.options import OptionError
 import pytest
 from tiny_experiment import FAILING, outcomes, TINY, tiny_jobs
@@ -18,8 +18,8 @@ SWEEP = f"""
 from pathlib import Path
 import sys
 sys.path.insert(0, {str(SHARED)!r})
-from mher_ros.experiments.local import run_local
-from mher_ros.experiments.sweep import sweep
+from mher_ros.experiments.executors import run_local
+from mher_ros.experiments.jobs import sweep
 from tiny_experiment import tiny_jobs
 
 if __name__ == '__main__':
@@ -65,9 +65,9 @@ def test_a_sweep_killed_half_way_goes_on_without_repeating_what_is_done(tmp_path
     script = tmp_path / 'sweep.py'
     script.write_text(SWEEP)
     with subprocess.Popen([sys.executable, script, folder], stdout=subprocess.PIPE) as killed:
-        # Two have been started, ended and kept; a third may be anywhere.
-        for kind in ('Started', 'dict', 'Started', 'dict'):
-            assert killed.stdout.readline().split() == [kind.encode()]
+        # Two have ended and are kept; a third may be anywhere.
+        for _ in range(2):
+            assert killed.stdout.readline() == b'dict\n'
         killed.kill()
     before = stamps(folder)
     assert 2 <= len(before) < 6
@@ -109,18 +109,22 @@ def test_a_run_asked_for_by_other_code_is_refused_before_it_begins():
     (job,) = tiny_jobs('mher', seeds=(1,))
     failure = attempt(job, '1234')
     assert isinstance(failure, Failure)
-    assert 'than where it was asked for (1234)' in failure.reason
+    assert '1234' in failure.reason
 
 
 @pytest.mark.parametrize(
-    'changed', ['learning/batch.py', 'learning/a/new/folder.py', 'tasks/task.py', 'interface.py']
+    'changed',
+    [
+        *('learning/relabel/samplers.py', 'learning/a/new/folder.py', 'tasks/task.py'),
+        *('robots/arm_model.py', 'simulation/reach.py', 'interface.py'),
+    ],
 )
 def test_the_digest_of_the_code_changes_with_what_runs_depend_on(tmp_path, changed):
     package = tmp_path / 'mher_ros'
     shutil.copytree(Path(mher_ros.__file__).parent, package)
 
     def digest():
-        ask = 'from mher_ros.experiments.jobs import code_digest; print(code_digest())'
+        ask = 'from mher_ros.experiments.provenance import code_digest; print(code_digest())'
         return subprocess.check_output([sys.executable, '-c', ask], cwd=tmp_path, text=True)
 
     before = digest()
@@ -137,21 +141,21 @@ def test_a_process_that_has_done_a_run_notices_that_the_code_has_changed_since(t
     package = tmp_path / 'mher_ros'
     shutil.copytree(Path(mher_ros.__file__).parent, package)
     script = (
-        'from mher_ros.experiments.jobs import attempt, code_digest, Failure, Job\n'
+        'from mher_ros.experiments.jobs import attempt, Failure, Job\n'
+        'from mher_ros.experiments.provenance import code_digest\n'
         'from tiny_experiment import tiny_variant\n'
         "job, code = Job(tiny_variant('her'), 1), code_digest()\n"
         'assert not isinstance(attempt(job, code), Failure)\n'
         f"open({str(package / 'tasks' / 'reacher.py')!r}, 'a').write('# another version')\n"
-        'print(attempt(job, code).reason)\n'
+        'assert code in attempt(job, code).reason\n'
     )
     shared = str(Path(__file__).parent.parent / 'shared')
-    said = subprocess.check_output(
+    subprocess.run(
         [sys.executable, '-c', script],
         cwd=tmp_path,
         env={**os.environ, 'PYTHONPATH': shared},
-        text=True,
+        check=True,
     )
-    assert 'here is other code' in said
 
 
 def test_a_failed_run_is_tried_again_the_next_time(folder):
@@ -164,7 +168,7 @@ def test_a_failed_run_is_tried_again_the_next_time(folder):
 
 def test_results_are_plain_json(folder):
     (job,) = tiny_jobs('ddpg', seeds=(1,))
-    ((_, _), (_, result)) = sweep([job], folder, Counting())
+    ((_, result),) = sweep([job], folder, Counting())
     (path,) = stamps(folder)
     assert json.loads(path.read_text()) == result
     assert [row['env_steps'] for row in result['rows']] == [20, 30, 40]

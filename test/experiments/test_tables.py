@@ -1,5 +1,5 @@
 from mher_ros.experiments.jobs import Job
-from mher_ros.experiments.measures import (
+from mher_ros.experiments.metrics import (
     early_success,
     final_success,
     first_epoch,
@@ -7,8 +7,7 @@ from mher_ros.experiments.measures import (
     rank_correlation,
     steps_to,
 )
-from mher_ros.experiments.table import markdown
-from mher_ros.experiments.tables import figures_of, seed_tables, tables_of
+from mher_ros.experiments.tables import figures_of, markdown, seed_tables, tables_of
 import pytest
 from tiny_experiment import tiny_experiment, tiny_variant
 
@@ -17,6 +16,12 @@ def rows(*rates):
     return [
         {'env_steps': 50 * (index + 1), 'success_rate': rate} for index, rate in enumerate(rates)
     ]
+
+
+def lines(table):
+    """Return the lines of Markdown without the rule and without padding."""
+    head, _, *rest = markdown(table).splitlines()
+    return [' '.join(line.split()) for line in (head, *rest)]
 
 
 def results(experiment, **rates):
@@ -64,7 +69,7 @@ def test_rank_correlation_looks_at_order_alone():
 
 def test_seed_table_has_every_seed_median_and_mean():
     experiment = tiny_experiment(
-        tiny_variant('mher'), tiny_variant('her'), measures=('steps_to_95',)
+        tiny_variant('mher'), tiny_variant('her'), metrics=('steps_to_95',)
     )
     found = results(
         experiment,
@@ -72,11 +77,10 @@ def test_seed_table_has_every_seed_median_and_mean():
         point2d_large_her=((0, 0), (1, 1)),
     )
     (table,) = seed_tables(experiment, found)
-    assert markdown(table).splitlines() == [
+    assert lines(table) == [
         '| steps to 95 % | seed 1 | seed 2 | seed 3 | median | mean |',
-        '|---|---|---|---|---|---|',
         '| mher | 50 | 100 | 200 | 100 | 117 |',
-        '| her | never | 50 |  | never | never |',
+        '| her | never | 50 | | never | never |',
     ]
 
 
@@ -88,16 +92,15 @@ def test_task_tables_are_ordered_best_first_with_intervals():
         point2d_large_mher=((0.9, 1.0), (0.6, 1.0)),
     )
     (table,) = tables_of(experiment, figures_of(experiment, found))
-    assert markdown(table).splitlines() == [
-        '| system | success at the end | mean success | first epoch >= 0.9 | runs |',
-        '|---|---|---|---|---|',
+    assert lines(table) == [
+        '| algorithm | success at the end | mean success | first epoch >= 0.9 | runs |',
         # Mean success 0.95 and 0.8, first epochs 1 and 2; two seeds' interval reaches to both.
         '| mher | 0.88 [0.80, 0.95] | 0.875 [0.800, 0.950] | 1.5 [1, 2] | 2 |',
         '| ddpg | 0.15 [0.10, 0.20] | 0.150 [0.100, 0.200] | never | 2 |',
     ]
 
 
-def test_over_all_tasks_stand_only_systems_that_were_run_on_each():
+def test_over_all_tasks_stand_only_algorithms_that_were_run_on_each():
     variants = [
         tiny_variant(system, task=task)
         for task in ('point2d_large', 'reacher')
@@ -112,7 +115,7 @@ def test_over_all_tasks_stand_only_systems_that_were_run_on_each():
     )
     figures = figures_of(experiment, found)
     overall, epochs, large, reacher = tables_of(experiment, figures)
-    assert epochs.header == ('system', 'point2d_large', 'reacher')
+    assert epochs.header == ('algorithm', 'point2d_large', 'reacher')
     assert epochs.rows == (('mher', '1', 'never'), ('her', '1', ''))
     # Mean success 1, 1, 0, 0: without a quarter at each end 1 and 0 are left.
     assert overall.rows == (('mher', '0.500'),)

@@ -1,11 +1,11 @@
 """Small pieces that the learner's tests share."""
 
 from mher_ros.interface import Field, TaskInterface
-from mher_ros.learning.batches import Batches
 from mher_ros.learning.config import make_config
-from mher_ros.learning.networks import View
-from mher_ros.learning.replay import Episode, EpisodeReplay
-from mher_ros.learning.train import Ending
+from mher_ros.learning.core.networks import InputEncoder
+from mher_ros.learning.core.replay_buffer import Episode, EpisodeReplay
+from mher_ros.learning.relabel.samplers import BatchSampler
+from mher_ros.learning.run.trainer import StopReason
 import numpy as np
 import pytest
 import torch
@@ -54,10 +54,10 @@ def counted_replay():
 def batches(counted_replay, interface):
     """Return a function that makes batches of 4 rows from the counted replay."""
 
-    def build(kind=Batches, source=None, probability=0.8, **parts):
+    def build(kind=BatchSampler, source=None, probability=0.8, **parts):
         return kind(
             replay=counted_replay,
-            view=View(interface),
+            encoder=InputEncoder(interface),
             interface=interface,
             source=source,
             probability=probability,
@@ -97,5 +97,5 @@ def whole(tiny, tmp_path_factory):
     config = tiny(seed=4)
     folder = tmp_path_factory.mktemp('whole') / 'run'
     _, ending = run(folder, config, export=True)
-    assert ending is Ending.STEPS
+    assert ending is StopReason.STEPS
     return folder, config

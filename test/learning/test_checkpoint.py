@@ -64,7 +64,7 @@ def test_the_checkpoint_before_is_kept_and_named_when_the_newest_is_damaged(save
     save_checkpoint(saved, {'weights': torch.ones(2)})
     assert torch.equal(load_checkpoint(previous_path(saved))['weights'], STATE['weights'])
     saved.write_bytes(saved.read_bytes()[:-1])
-    with pytest.raises(CheckpointError, match=r'is damaged.*checkpoint\.previous is the one'):
+    with pytest.raises(CheckpointError, match=r'is damaged.*checkpoint\.previous'):
         load_checkpoint(saved)
 
 
@@ -94,7 +94,7 @@ def test_a_full_disk_gives_an_error_and_keeps_the_last_good_one(saved):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)),
     )
     assert run.returncode != 0
-    assert 'cannot write the checkpoint' in run.stderr
-    assert 'the one before is kept' in run.stderr
+    assert 'CheckpointError' in run.stderr
+    assert 'previous checkpoint' in run.stderr
     assert torch.equal(load_checkpoint(saved)['weights'], STATE['weights'])
     assert set(saved.parent.iterdir()) == {saved, previous_path(saved)}

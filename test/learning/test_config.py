@@ -1,20 +1,19 @@
 import dataclasses
+import itertools
 import re
 
 from mher_ros.learning.config import config_from_dict, make_config
-from mher_ros.learning.presets import PRESETS
-from mher_ros.learning.systems import ALGORITHMS
+from mher_ros.learning.presets import ALGORITHMS, PRESETS
 from mher_ros.options import OptionError
 from mher_ros.tasks import TASKS
 import pytest
 
 
-@pytest.mark.parametrize('preset', PRESETS)
 @pytest.mark.parametrize('task', TASKS)
-@pytest.mark.parametrize('algorithm', ALGORITHMS)
-def test_every_combination_is_valid_and_survives_json(task, algorithm, preset):
-    config = make_config(task, algorithm, preset, seed=3)
-    assert config_from_dict(config.to_dict()) == config
+def test_every_combination_is_valid_and_survives_json(task):
+    for algorithm, preset in itertools.product(ALGORITHMS, PRESETS):
+        config = make_config(task, algorithm, preset, seed=3)
+        assert config_from_dict(config.to_dict()) == config
 
 
 def test_the_paper_preset_is_the_authors_schedule():
@@ -27,13 +26,6 @@ def test_the_paper_preset_is_the_authors_schedule():
     assert config.agent.value_ceiling == 100.0
     assert make_config('point2d_large', preset='paper').schedule.steps == 5000
     assert make_config('reacher', preset='paper').schedule.episodes_per_epoch == 15
-
-
-def test_the_older_state_of_the_authors_code_has_one_model_and_no_noise():
-    config = make_config('fetch_reach', preset='paper_2021')
-    assert config.model.members == 1
-    assert config.relabel.rollout_noise == 0.0
-    assert config.agent.value_ceiling == 0.0
 
 
 @pytest.mark.parametrize(('task', 'threshold'), [('fetch_reach', 0.02), ('sawyer_reach', 0.024)])
@@ -60,14 +52,6 @@ def test_a_run_that_began_before_a_task_had_an_option_goes_on_without_it():
     assert not config_from_dict(values).task.reachable_goals
 
 
-def test_her_and_ddpg_differ_from_mher_in_goals_and_loss_only():
-    for name, goals in (('her', 'future'), ('ddpg', 'none')):
-        config = make_config('point2d_large', name, 'paper')
-        assert config.relabel.goals == goals
-        assert config.agent.alpha == 0.0
-        assert config.schedule == make_config('point2d_large', 'mher', 'paper').schedule
-
-
 def test_changes_go_over_the_preset_and_reach_the_task():
     config = make_config('point2d_large', changes={'task.box': '4', 'agent.alpha': '2.5'})
     assert config.task.box == 4.0
@@ -77,7 +61,7 @@ def test_changes_go_over_the_preset_and_reach_the_task():
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        ({'task': 'juggle'}, "unknown task 'juggle'; the tasks are point2d_large"),
+        ({'task': 'juggle'}, "unknown task 'juggle'; there are point2d_large"),
         ({'algorithm': 'ppo'}, "unknown algorithm 'ppo'; there are mher, ddpg, her, cher"),
         ({'preset': 'slow'}, "unknown preset 'slow'; there are"),
         ({'seed': -1}, 'seed must be a whole number'),
@@ -97,14 +81,22 @@ def test_a_wrong_choice_is_named(arguments, message):
 @pytest.mark.parametrize(
     ('algorithm', 'changes', 'message'),
     [
-        ('cher', {'agent.replay_rare': True}, 'only one of these can choose the rows'),
-        ('mbpo5', {'relabel.candidates': 2}, 'agent.imagined_steps=5, relabel.candidates=2'),
-        ('gcsl', {'relabel.goals': 'none'}, 'agent.actor=imitation does not go with relabel'),
-        ('gcsl', {'agent.imagined_steps': 3}, 'does not go with agent.imagined_steps=3'),
-        ('no_mbr', {'agent.imagined_steps': 3}, 'does not go with agent.imagined_steps=3'),
-        ('no_mbr', {'relabel.candidates': 2}, 'does not go with relabel.candidates=2'),
-        ('plangan', {'agent.waves': 2}, 'agent.actor=plan does not go with agent.waves=2'),
-        ('plangan', {'agent.workspace_units': True}, 'not go with agent.workspace_units=true'),
+        ('cher', {'agent.replay_rare': True}, 'relabel.candidates=2'),
+        ('mbpo5', {'relabel.candidates': 2}, 'agent.model_batch_steps=5, relabel.candidates=2'),
+        ('gcsl', {'relabel.goals': 'none'}, 'agent.actor=imitation excludes relabel.goals=none'),
+        ('gcsl', {'agent.model_batch_steps': 3}, 'excludes agent.model_batch_steps=3'),
+        ('no_mbr', {'agent.model_batch_steps': 3}, 'excludes agent.model_batch_steps=3'),
+        ('no_mbr', {'relabel.candidates': 2}, 'excludes relabel.candidates=2'),
+        (
+            'plangan',
+            {'agent.fourier_features': 2},
+            'agent.actor=plan excludes agent.fourier_features=2',
+        ),
+        (
+            'plangan',
+            {'agent.workspace_normalisation': True},
+            'agent.workspace_normalisation=True',
+        ),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(algorithm, changes, message):
@@ -114,17 +106,17 @@ def test_choices_that_do_not_go_together_are_refused(algorithm, changes, message
 
 def test_a_run_from_before_an_option_existed_can_be_read():
     values = make_config('point2d_large', preset='paper').to_dict()
-    del values['plan'], values['agent']['waves'], values['relabel']['elsewhere']
+    del values['plan'], values['agent']['fourier_features'], values['relabel']['random_share']
     assert config_from_dict(values) == make_config('point2d_large', preset='paper')
 
 
 def test_an_option_that_a_preset_got_later_is_off_in_a_run_from_before():
     config = make_config('point2d_large', preset='fast')
     values = config.to_dict()
-    assert config.agent.workspace_units and config.schedule.warmup_updates
-    del values['agent']['workspace_units'], values['schedule']['warmup_updates']
+    assert config.agent.workspace_normalisation and config.schedule.warmup_updates
+    del values['agent']['workspace_normalisation'], values['schedule']['warmup_updates']
     read = config_from_dict(values)
-    assert not read.agent.workspace_units and not read.schedule.warmup_updates
+    assert not read.agent.workspace_normalisation and not read.schedule.warmup_updates
     assert read.agent.hidden == config.agent.hidden
 
 

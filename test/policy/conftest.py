@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from mher_ros.learning.networks import Actor, Policy, View
+from mher_ros.learning.core.networks import Actor, InputEncoder, Policy
 from mher_ros.policy import Contract
 from mher_ros.policy.export import export_policy
-from mher_ros.policy.seal import BLANK, seal, SEAL_KEY
+from mher_ros.policy.onnx_policy import BLANK, seal, SEAL_KEY
 from mher_ros.tasks import make
 import numpy as np
 import onnx
@@ -33,7 +33,7 @@ def one_thread():
 def export_task(tmp_path_factory, one_thread):
     """Return a function that exports an untrained policy for a task, with states it visits."""
 
-    def export(name: str, *, relative: bool, waves: int = 0) -> Exported:
+    def export(name: str, *, relative: bool, fourier_features: int = 0) -> Exported:
         task = make(name)
         rng = np.random.default_rng(1)
         states = []
@@ -47,7 +47,7 @@ def export_task(tmp_path_factory, one_thread):
         task.close()
 
         weights = torch.Generator().manual_seed(2)
-        view = View(task.interface, relative, waves=waves)
+        view = InputEncoder(task.interface, relative, fourier_features=fourier_features)
         view.update(torch.from_numpy(observations), torch.from_numpy(goals))
         actor = Actor(view.size, len(task.interface.action), (48, 48), weights)
         policy = Policy(view, actor)

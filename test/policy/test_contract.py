@@ -134,13 +134,13 @@ def test_missing_entry_is_named(key):
 @pytest.mark.parametrize('version', [FORMAT_VERSION + 1, 0, '1', 1.0, True, None])
 def test_other_version_is_told_before_anything_else(version):
     text = json.dumps({'format_version': version, 'unheard': 'of'})
-    with pytest.raises(PolicyFileError, match='reads format version 1, the file has') as error:
+    with pytest.raises(PolicyFileError, match='expected format version 2, got') as error:
         Contract.from_json(text)
     assert repr(version) in str(error.value)
 
 
 def test_missing_version_is_told():
-    with pytest.raises(PolicyFileError, match='reads format version 1, the file has none'):
+    with pytest.raises(PolicyFileError, match='expected format version 2, got None'):
         Contract.from_json('{}')
 
 
@@ -160,7 +160,7 @@ def test_json_that_is_no_object_is_refused():
     [
         ({'training': {'folder': object()}}, 'expected plain JSON values; got object'),
         ({'training': {'rate': float('nan')}}, 'training.rate: expected a finite number'),
-        ({'format_version': 2}, 'reads format version 1, the file has format version 2'),
+        ({'format_version': 1}, 'expected format version 2, got 1'),
     ],
 )
 def test_contract_that_could_not_be_read_is_not_written(change, message):

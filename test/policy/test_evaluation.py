@@ -53,7 +53,7 @@ def test_workspace_may_differ_by_rounding_and_no_more(promising, exported):
     low = exported.contract.interface.goal_low
     nearly = tuple(value + 1e-9 for value in low)
     assert make_task(promising(goal_low=nearly)).interface.goal_low == low
-    with pytest.raises(PolicyFileError, match='another fetch_reach: its goal_low is'):
+    with pytest.raises(PolicyFileError, match='another fetch_reach: expected goal_low'):
         make_task(promising(goal_low=tuple(value + 1e-3 for value in low)))
 
 
@@ -69,17 +69,17 @@ def test_workspace_may_differ_by_rounding_and_no_more(promising, exported):
     ],
 )
 def test_policy_for_another_variant_of_the_task_is_refused(promising, key, value):
-    with pytest.raises(PolicyFileError, match=f'another fetch_reach: its {key} is .*, here it is'):
+    with pytest.raises(PolicyFileError, match=f'another fetch_reach: expected {key} .*, got'):
         make_task(promising(**{key: value}))
 
 
 def test_policy_for_an_unknown_task_is_refused(promising):
-    with pytest.raises(PolicyFileError, match="not here: unknown task 'juggling'; the tasks are"):
+    with pytest.raises(PolicyFileError, match="unknown.*'juggling'"):
         make_task(promising(task='juggling'))
 
 
 def test_policy_trained_with_an_option_that_is_gone_is_refused(promising):
-    with pytest.raises(PolicyFileError, match="not here: unknown key 'wind'"):
+    with pytest.raises(PolicyFileError, match="unknown key 'wind'"):
         make_task(promising({'config': {'task': {'wind': 3.0}}}))
 
 

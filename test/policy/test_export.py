@@ -17,7 +17,7 @@ from torch import nn
 
 QUIET_EXPORT = """
 import sys
-from mher_ros.learning.networks import Actor, Policy, View
+from mher_ros.learning.core.networks import Actor, Policy, InputEncoder
 from mher_ros.policy import Contract
 from mher_ros.policy.export import export_policy
 from mher_ros.interface import Field, TaskInterface
@@ -29,7 +29,7 @@ low, high, index = (0.0, 0.0), (1.0, 1.0), (0, 1)
 interface = TaskInterface(
     'plane', axes, axes, axes, 'displacement', 'world', 0.1, 50, low, high, 0.1, index
 )
-view = View(interface, False)
+view = InputEncoder(interface, False)
 actor = Actor(view.size, 2, (8,), torch.Generator().manual_seed(0))
 export_policy(
     Policy(view, actor), Contract(interface, {}), sys.argv[1], np.zeros((1, 2)), np.ones((1, 2))
@@ -71,7 +71,7 @@ def largest_difference(exported, observations, goals):
 
 
 @pytest.mark.parametrize(
-    ('name', 'relative', 'waves'),
+    ('name', 'relative', 'fourier_features'),
     [
         ('fetch_reach', True, 0),
         ('fetch_reach', False, 0),
@@ -81,10 +81,14 @@ def largest_difference(exported, observations, goals):
     ],
 )
 def test_file_acts_as_the_policy_does_on_recorded_and_on_far_states(
-    export_task, exported, name, relative, waves
+    export_task, exported, name, relative, fourier_features
 ):
     shared = name == 'fetch_reach' and relative
-    made = exported if shared else export_task(name, relative=relative, waves=waves)
+    made = (
+        exported
+        if shared
+        else export_task(name, relative=relative, fourier_features=fourier_features)
+    )
     observations, goals = (
         np.asarray(array, np.float32) for array in (made.observations, made.goals)
     )
@@ -97,9 +101,8 @@ def test_file_acts_as_the_policy_does_on_recorded_and_on_far_states(
 
 def test_normalisers_are_in_the_graph(exported):
     names = {tensor.name for tensor in onnx.load(exported.path).graph.initializer}
-    statistics = {
-        f'view.{part}.{of}' for part in ('observation', 'goal', 'way') for of in ('mean', 'std')
-    }
+    parts = 'observation', 'goal', 'displacement'
+    statistics = {f'encoder.{part}.{of}' for part in parts for of in ('mean', 'std')}
     assert statistics <= names
 
 
@@ -133,7 +136,7 @@ def test_policy_so_steep_that_rounding_shows_on_recorded_states_is_refused(expor
     with torch.no_grad():
         for weight in policy.actor.parameters():
             weight *= 12
-    with pytest.raises(PolicyFileError, match=r'recorded.*expected 1e-05 at most'):
+    with pytest.raises(PolicyFileError, match=r'recorded.*1e-05'):
         export_policy(
             policy,
             exported.contract,
@@ -149,7 +152,7 @@ def test_policy_so_steep_that_rounding_shows_on_recorded_states_is_refused(expor
     [
         (
             ActsOtherwiseOnceTraced,
-            'not act as the policy does: over 90 recorded states, together',
+            'over 90 recorded states, as a batch',
         ),
         (lambda policy: Scaled(policy, 1e4), r'expected actions in \[-1, 1\], the policy gives'),
         (lambda policy: Scaled(policy, float('nan')), r'expected actions in .* gives \[nan'),

@@ -3,7 +3,7 @@
 import os
 
 from mher_ros.policy.contract import PolicyFileError
-from mher_ros.policy.find import find_policy
+from mher_ros.policy.onnx_policy import find_policy
 import pytest
 
 

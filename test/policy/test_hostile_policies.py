@@ -6,13 +6,12 @@ import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mher_ros.learning.networks import Actor, Policy, View
+from mher_ros.learning.core.networks import Actor, InputEncoder, Policy
 from mher_ros.policy import load, PolicyFileError
 from mher_ros.policy.contract import CONTRACT_KEY
 from mher_ros.policy.export import traced
 from mher_ros.policy.graph import OPERATORS
-from mher_ros.policy.run import from_bytes, MOST_BYTES
-from mher_ros.policy.seal import _hash, seal
+from mher_ros.policy.onnx_policy import _hash, from_bytes, MOST_BYTES, seal
 from mher_ros.tasks import make
 import numpy as np
 import onnx
@@ -301,7 +300,13 @@ def test_a_policy_whose_first_action_is_none_is_refused(rewritten):
 def test_an_export_writes_every_operator_that_is_allowed():
     """With all that a network may have; fewer operators do for simpler ones."""
     interface = make('fetch_reach').interface
-    view = View(interface, relative=True, hide_still=True, waves=2, workspace_units=True)
+    view = InputEncoder(
+        interface,
+        relative=True,
+        mask_constant_inputs=True,
+        fourier_features=2,
+        workspace_normalisation=True,
+    )
     actor = Actor(view.size, len(interface.action), (8, 8), torch.Generator().manual_seed(0))
     sizes = {'observation': len(interface.observation), 'desired_goal': len(interface.goal)}
     model = traced(Policy(view, actor), sizes, 'action')

@@ -132,9 +132,9 @@ def test_contract_that_is_not_json_is_refused(rewritten):
 
 
 def test_other_format_version_is_refused(rewritten):
-    text = json.dumps({'format_version': 2, 'robot': {}})
+    text = json.dumps({'format_version': 1, 'robot': {}})
     path = rewritten(lambda model, entries: entries.update({CONTRACT_KEY: text}))
-    refused(path, 'contract: this mher_ros reads format version 1, the file has format version 2')
+    refused(path, 'contract: expected format version 2, got 1')
 
 
 def test_contract_that_does_not_fit_itself_is_refused(rewritten):

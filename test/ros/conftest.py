@@ -59,7 +59,7 @@ def in_process(tmp_path_factory):
     done = {}
 
     def run(task='point2d_large', export=True, **changes):
-        from mher_ros.learning.run import start_training
+        from mher_ros.learning.run.session import start_training
 
         key = (task, export, *sorted(changes.items()))
         if key not in done:
@@ -92,12 +92,12 @@ def policy(tmp_path_factory):
 @pytest.fixture
 def deploy(world, policy):
     """Return a function that deploys the policy on an arm."""
-    from deployed import Deployed  # needs ROS
+    from deployed_policy import DeployedPolicy  # needs ROS
 
     all_deployed = []
 
     def start(output='twist', **options):
-        all_deployed.append(Deployed(world, policy, output, **options))
+        all_deployed.append(DeployedPolicy(world, policy, output, **options))
         return all_deployed[-1]
 
     yield start

@@ -2,10 +2,10 @@
 
 import functools
 
-from mher_ros.control.arm_model import ArmModel
-from mher_ros.control.robot import load_robot
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.robot import load_robot
 from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.urdf import urdf_of
+from mher_ros.simulation.urdf_writer import urdf_of
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import imageio.v3 as imageio
-from mher_ros.view.stage import FROM_THE_SIDE
+from mher_ros.view.scene import FROM_THE_SIDE
 import mujoco
 import numpy as np
 from playwright.sync_api import Error, sync_playwright

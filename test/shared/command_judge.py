@@ -1,6 +1,6 @@
 """A judge of commands: what a controller is asked for from one command to the next."""
 
-from mher_ros.control.arm_model import read_description
+from mher_ros.robots.arm_model import read_description
 import numpy as np
 
 PAUSE = 0.1

@@ -4,9 +4,9 @@ import threading
 import time
 
 from arm_models import load_arm, model_text
+from command_path_arm import joint_velocities
 from geometry_msgs.msg import PoseStamped, TwistStamped
-from led_arm import joint_velocities
-from mher_ros.ros.inbox import LATCHED
+from mher_ros.ros.common.polled_topic import LATCHED
 import numpy as np
 from rclpy.time import Time
 from ros_peer import Listener
@@ -83,7 +83,8 @@ class FakeArm:
         while not self._closing.wait(1.0 / self.rate):
             now = self._now()
             velocities = np.zeros(len(self.positions))
-            if self.commands.messages and not self.is_stuck:
+            # A simulated clock may not have moved on.
+            if self.commands.messages and not self.is_stuck and now > last:
                 most = self.model.velocity_limits
                 wanted = self._velocities(self.commands.messages[-1], now - last)
                 velocities[: len(most)] = np.clip(wanted, -most, most)

@@ -2,7 +2,7 @@
 Passes messages between an env and its arm, and loses, doubles, delays and reorders them.
 
 States go from ``joint_states`` to ``relayed/joint_states``, commands from ``relayed/...`` to
-``twist_command``. Arguments are ``key=value``:
+``action``. Arguments are ``key=value``:
 
     drop, double, delay, reorder   chances of what happens to a message
     seed                           of those
@@ -20,14 +20,13 @@ import sys
 import threading
 import time
 
-from geometry_msgs.msg import TwistStamped
 import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, Joy
 
 FAULTS = ('drop', 'double', 'delay', 'reorder')
 LONGEST = 0.15
@@ -46,13 +45,13 @@ class Relay:
         self._behind = {}
         self.counts = Counter()
         states = node.create_publisher(JointState, 'relayed/joint_states', QOS)
-        commands = node.create_publisher(TwistStamped, 'twist_command', QOS)
+        commands = node.create_publisher(Joy, 'action', QOS)
         node.create_subscription(
             JointState, 'joint_states', lambda raw: self._take(states, raw), QOS, raw=True
         )
         node.create_subscription(
-            TwistStamped,
-            'relayed/twist_command',
+            Joy,
+            'relayed/action',
             lambda raw: self._take_command(commands, raw),
             QOS,
             raw=True,
@@ -71,7 +70,7 @@ class Relay:
             publisher.publish(raw)
 
     def _take_command(self, publisher, raw):
-        stamp = deserialize_message(raw, TwistStamped).header.stamp
+        stamp = deserialize_message(raw, Joy).header.stamp
         stamp = (stamp.sec, stamp.nanosec)
         if stamp != (0, 0) and stamp not in self._stamps:
             self._stamps.add(stamp)

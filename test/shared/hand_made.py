@@ -2,16 +2,16 @@
 
 import dataclasses
 
-from mher_ros.learning.batch import Batch
 from mher_ros.learning.config import ModelConfig
-from mher_ros.learning.dynamics import Dynamics
-from mher_ros.learning.networks import Networks, View
-from mher_ros.learning.relabel import GoalSource
+from mher_ros.learning.core.networks import InputEncoder, Networks
+from mher_ros.learning.model import Dynamics
+from mher_ros.learning.relabel.samplers import Batch
+from mher_ros.learning.relabel.strategies import GoalStrategy
 import numpy as np
 import torch
 
 
-class FixedGoals(GoalSource):
+class FixedGoals(GoalStrategy):
     def __init__(self, value):
         self.value = value
 
@@ -33,7 +33,7 @@ def fixed_networks(interface, value, proposed=None):
     """Return networks whose critics always give ``value`` and whose actors ``proposed``."""
     critic = lambda features, action: value  # noqa: E731
     actor = lambda features: proposed  # noqa: E731
-    return Networks(View(interface), actor, critic, actor, critic)
+    return Networks(InputEncoder(interface), actor, critic, actor, critic)
 
 
 def batch_of(count, **tensors):

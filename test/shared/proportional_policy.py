@@ -9,8 +9,7 @@ from pathlib import Path
 
 from mher_ros.policy import Contract
 from mher_ros.policy.contract import CONTRACT_KEY
-from mher_ros.policy.run import load, PRODUCER
-from mher_ros.policy.seal import BLANK, seal, SEAL_KEY
+from mher_ros.policy.onnx_policy import BLANK, load, PRODUCER, seal, SEAL_KEY
 from mher_ros.tasks import make
 import numpy as np
 import onnx

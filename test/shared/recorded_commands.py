@@ -10,8 +10,8 @@ import sys
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from led_arm import LedArm, TICK
-from mher_ros.control.reach import SETPOINTS
+from command_path_arm import CommandPathArm, TICK
+from mher_ros.robots.outputs import OUTPUTS
 import numpy as np
 
 PATH = Path(__file__).parents[1] / 'control' / 'recorded_commands.npz'
@@ -21,28 +21,28 @@ TASKS = {
     'ur5e': 'fetch_reach',
     'panda': 'fetch_reach',
 }
-CASES = [(name, output) for name in TASKS for output in SETPOINTS]
+CASES = [(name, output) for name in TASKS for output in OUTPUTS]
 EVERY = 5
 """Commands of which one is kept."""
 
 
 def told(name, output):
     """Return commands (N, 6 or 6 + 2 k): of the tool, and of joints where these are commanded."""
-    arm = LedArm(output, name, TASKS[name])
+    arm = CommandPathArm(output, name, TASKS[name])
     random, space = np.random.default_rng(5), arm.workspace
     low, high = np.maximum(space.low, space.box_low), np.minimum(space.high, space.box_high)
-    arm.tell_state()
+    arm.send_state()
 
     def go(ticks, seconds=TICK):
-        arm.reach.take_goal(arm.now, random.uniform(low, high))
+        arm.controller.take_goal(arm.now, random.uniform(low, high))
         arm.run(ticks, seconds)
 
     go(120)
     go(60, 0.008)  # states come early
     go(60)  # replaces the goal on the way
-    arm.guard.stop('a story')
+    arm.monitor.stop('a story')
     arm.run(10)
-    arm.guard.clear()
+    arm.monitor.clear()
     go(80)  # sets out before the arm is at rest
     arm.pass_time(0.05)  # late
     arm.run(20)
@@ -50,7 +50,7 @@ def told(name, output):
         arm.pass_time(TICK)
         arm.answer()
     arm.run(60)
-    arm.guard.drop_goal('the end')
+    arm.monitor.drop_goal('the end')
     arm.brake()
     return np.array([_row(command) for _, command in arm.commands[::EVERY]])
 

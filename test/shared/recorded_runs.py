@@ -2,8 +2,8 @@
 
 import json
 
-from mher_ros.learning.episodes import EpisodeRecorder, EPISODES
-from mher_ros.learning.replay import Episode
+from mher_ros.learning.core.replay_buffer import Episode
+from mher_ros.learning.run.episodes import EpisodeRecorder, EPISODES
 from mher_ros.tasks import make
 import numpy as np
 from tiny_runs import tiny_config
@@ -35,7 +35,7 @@ class RecordedRun:
             episode, joints = self._episode(self._count)
             goals = np.full((virtual, episode.goal.size), 0.25, np.float32) if virtual else None
             self._recorder.add(self._count, self._count * STEPS, episode, joints)
-            self._recorder.note_virtual_offsets(goals)
+            self._recorder.record_goal_offsets(goals)
             self._count += 1
         self._recorder.save(self.folder / EPISODES)
 

@@ -56,11 +56,11 @@ class Peer:
         self._thread = threading.Thread(target=self._spin, daemon=True)
         self._thread.start()
 
-    def wait_until(self, condition, what, patience=PATIENCE):
-        """Wait until a question to the graph is answered with yes."""
-        end = time.monotonic() + patience
+    def wait_until(self, condition, what, why=lambda: ''):
+        """Wait until a question is answered with yes; ``why`` tells what is known if it is not."""
+        end = time.monotonic() + PATIENCE
         while not condition():
-            assert time.monotonic() < end, f'{what}: not within {patience} s'
+            assert time.monotonic() < end, f'{what}: not within {PATIENCE} s {why()}'
             time.sleep(0.005)
 
     def listen(self, kind, topic, qos=100):
@@ -68,6 +68,22 @@ class Peer:
         listener = Listener()
         subscription = self.node.create_subscription(kind, topic, listener, qos)
         self.wait_until(subscription.get_publisher_count, f'somebody on {topic}')
+        return listener
+
+    def follow(self, kind, owner):
+        """Return a listener to the status of a node, as objects of ``kind``."""
+        from diagnostic_msgs.msg import DiagnosticStatus
+        from mher_ros.ros.common.status import EVERY
+
+        listener = Listener()
+
+        def take(message, info):
+            listener(kind.from_message(message), info)
+
+        subscription = self.node.create_subscription(
+            DiagnosticStatus, f'{owner}/status', take, EVERY
+        )
+        self.wait_until(subscription.get_publisher_count, f'the status of {owner}')
         return listener
 
     def talk(self, kind, topic, qos=10):

@@ -1,12 +1,18 @@
 """A process whose lines a test reads, and which ends with it."""
 
+import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 
+from fork_server import Fork
 import pytest
+
+NODE = [sys.executable, '-m', 'mher_ros.ros']
+"""How the command of a node begins."""
 
 PATIENCE = 120.0
 """Time within which anything awaited must happen [s]."""
@@ -19,15 +25,25 @@ class Process:
     """A child whose lines are read as they come."""
 
     def __init__(self, command, environment, descriptors):
-        self._child = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-            pass_fds=descriptors,
-        )
+        read, stdin = os.pipe()
+        stdout, write = os.pipe()
+        stderr, write_errors = os.pipe()
+        theirs = read, write, write_errors
+        if command[: len(NODE)] == NODE:
+            arguments = command[len(NODE) :]
+            self._child = Fork(arguments[0], arguments, environment, theirs, descriptors)
+        else:
+            self._child = subprocess.Popen(
+                command,
+                stdin=read,
+                stdout=write,
+                stderr=write_errors,
+                env=environment,
+                pass_fds=descriptors,
+            )
+        for descriptor in theirs:
+            os.close(descriptor)
+        self._stdin = open(stdin, 'w')
         self.command, self.pid = command, self._child.pid
         self.lines, self.errors = [], []
         self._read = 0
@@ -35,8 +51,8 @@ class Process:
         self._readers = [
             threading.Thread(target=self._listen, args=(stream, lists), daemon=True)
             for stream, lists in (
-                (self._child.stdout, (self.lines,)),
-                (self._child.stderr, (self.lines, self.errors)),
+                (open(stdout), (self.lines,)),
+                (open(stderr), (self.lines, self.errors)),
             )
         ]
         for reader in self._readers:
@@ -56,8 +72,8 @@ class Process:
                 self._news.wait(0.1)
 
     def tell(self, line):
-        self._child.stdin.write(line + '\n')
-        self._child.stdin.flush()
+        self._stdin.write(line + '\n')
+        self._stdin.flush()
 
     def signal(self, number):
         self._child.send_signal(number)
@@ -105,8 +121,9 @@ class Process:
         return '\n'.join((' '.join(map(str, self.command)), *self.lines))
 
     def _listen(self, stream, lists):
-        for line in stream:
-            with self._news:
-                for lines in lists:
-                    lines.append(line.rstrip('\n'))
-                self._news.notify_all()
+        with stream:
+            for line in stream:
+                with self._news:
+                    for lines in lists:
+                        lines.append(line.rstrip('\n'))
+                    self._news.notify_all()

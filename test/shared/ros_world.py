@@ -7,8 +7,8 @@ from pathlib import Path
 import sys
 import tempfile
 
+from mher_ros.ros.bringup.node_spec import NodeSpec, Role
 from mher_ros.ros.bringup.processes import command_line, node_environment
-from mher_ros.ros.bringup.system import NodeSpec, Role
 import pytest
 from ros_peer import Peer, renaming
 from ros_process import Process
@@ -44,7 +44,7 @@ class World:
     def sim_node(self, task='point2d_large', stepping='lockstep', **parameters):
         """Start an arm; it is there once it says so."""
         node = self.node('sim_node', task=task, stepping=stepping, **parameters)
-        node.wait_for(f'{task}: .* joints, commanded by')
+        node.wait_for(f'{parameters.get("robot") or task}: .* joints, commanded by')
         return node
 
     def train_node(self, folder, task='point2d_large', changes=None, remap=(), **parameters):
@@ -68,7 +68,7 @@ class World:
 
     def arm(self, link, task, remap=(), peer=None, **options):
         """Return the arm behind the topics as an env in this process, maybe of a peer's node."""
-        from mher_ros.ros.arm_env import ArmEnv
+        from mher_ros.ros.train.arm_env import ArmEnv
 
         peer = peer or self.peer(remap)
         env = ArmEnv(task, link(peer.node, task, **options))

@@ -10,7 +10,7 @@ import pytest
 DRIVER = """
 import json, signal, sys
 from mher_ros.ros.bringup.supervisor import Patience, Process, supervise
-from mher_ros.ros.bringup.system import Role
+from mher_ros.ros.bringup.node_spec import Role
 processes, patience, hangup = json.loads(sys.argv[1])
 signal.signal(signal.SIGHUP, getattr(signal, hangup))
 processes = [Process(name, command, Role[role]) for name, command, role in processes]

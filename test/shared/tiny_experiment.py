@@ -1,8 +1,8 @@
 """An experiment whose runs take a second, and what is looked at in its results."""
 
 from mher_ros.experiments.experiment import Experiment, Variant
-from mher_ros.experiments.sweep import jobs_of
-from mher_ros.learning.progress import WALL_TIME
+from mher_ros.experiments.jobs import jobs_of
+from mher_ros.learning.run.progress import WALL_TIME
 
 TINY = (
     ('agent.hidden', (16,)),

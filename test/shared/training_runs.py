@@ -3,10 +3,10 @@
 import csv
 
 from mher_ros.learning.checkpoint import load_checkpoint
-from mher_ros.learning.episodes import EPISODES
-from mher_ros.learning.progress import Progress
-from mher_ros.learning.run import start_training
-from mher_ros.learning.train import CHECKPOINT
+from mher_ros.learning.run.episodes import EPISODES
+from mher_ros.learning.run.progress import Progress
+from mher_ros.learning.run.session import start_training
+from mher_ros.learning.run.trainer import CHECKPOINT
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 import torch
 

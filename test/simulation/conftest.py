@@ -3,7 +3,7 @@
 import functools
 
 from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.point_scene import point_scene
+from mher_ros.simulation.task_plant import point_scene
 from mher_ros.tasks import make
 import pytest
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from mher_ros.control.arm_model import ArmModel
-from mher_ros.control.robot import load_robot, RobotError
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.robot import load_robot, RobotError
 from mher_ros.simulation.drives import ACCELERATION
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 import numpy as np
@@ -111,7 +111,7 @@ def test_a_home_that_the_arm_does_not_have_is_refused(robot):
     with pytest.raises(RobotError, match=rf'home\.{joint} is from .* got 9'):
         KinematicPlant(far)
     foreign = dataclasses.replace(robot, home={**robot.home, 'knee': 0.0})
-    with pytest.raises(RobotError, match='home is of joints of the model .*; got knee'):
+    with pytest.raises(RobotError, match='home takes joints of the model .*; got knee'):
         KinematicPlant(foreign)
 
 

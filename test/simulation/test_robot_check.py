@@ -3,9 +3,10 @@
 import dataclasses
 
 from foreign_arms import UR10_HOME, write_arm
-from mher_ros.control.model_file import find_file
-from mher_ros.control.robot import load_robot, OUTPUTS, robot_names, RobotError, Span
-from mher_ros.simulation.robot_check import check_robot, draw_check
+from mher_ros.robots.model_file import find_file
+from mher_ros.robots.outputs import OUTPUTS
+from mher_ros.robots.robot import load_robot, robot_names, RobotError, Span
+from mher_ros.simulation.robot_check import draw_check, RobotCheck
 from mher_ros.tasks import make
 from mher_ros.tasks.fetch_reach import FetchReachOptions
 import numpy as np
@@ -22,7 +23,7 @@ def cube():
 def test_an_arm_that_comes_along_reaches_all_of_its_workspace(name, cube):
     robot = load_robot(name)
     task = robot.simulation_task
-    check = check_robot(robot, make(task).interface if task == 'sawyer_reach' else cube)
+    check = RobotCheck(robot, make(task).interface if task == 'sawyer_reach' else cube)
     assert check.problems == ()
     assert check.proposal is None
     assert [place.name for place in check.places] == [
@@ -31,7 +32,7 @@ def test_an_arm_that_comes_along_reaches_all_of_its_workspace(name, cube):
     ]
     assert np.median([place.condition for place in check.places]) < 20.0
     for place in check.places:
-        assert place.attempt.reached
+        assert place.ik.reached
         assert place.margin >= 0.0
         assert place.condition >= 1.0
     assert check.simulated_outputs == tuple(name for name in OUTPUTS if name != 'none')
@@ -43,23 +44,23 @@ def test_an_arm_that_comes_along_reaches_all_of_its_workspace(name, cube):
 def test_a_file_without_home_and_workspace_gets_both_proposed_and_they_are_good(
     tmp_path, cube, name
 ):
-    check = check_robot(load_robot(write_arm(tmp_path, name)), cube)
+    check = RobotCheck(load_robot(write_arm(tmp_path, name)), cube)
     assert any('home' in problem for problem in check.problems)
     assert any('workspace.origin' in problem for problem in check.problems)
     home, origin = check.proposal
     again = f'home: {home}\nworkspace: {{origin: {list(origin)}}}\n'
-    better = check_robot(load_robot(write_arm(tmp_path, name, again)), cube)
+    better = RobotCheck(load_robot(write_arm(tmp_path, name, again)), cube)
     assert better.problems == ()
-    assert all(place.attempt.reached for place in better.places)
+    assert all(place.ik.reached for place in better.places)
     assert better.workspace.low[2] > -0.2
     assert min(place.margin for place in better.places) >= 0.1
 
 
 def test_a_workspace_out_of_reach_is_a_problem_and_a_good_home_is_kept(tmp_path, cube):
     far = write_arm(tmp_path, 'ur10', UR10_HOME + 'workspace: {origin: [1.6, 0.0, 0.3]}\n')
-    check = check_robot(load_robot(far), cube)
-    assert not check.places[0].attempt.reached
-    assert check.places[0].attempt.error == pytest.approx(0.3, abs=0.15)
+    check = RobotCheck(load_robot(far), cube)
+    assert not check.places[0].ik.reached
+    assert check.places[0].ik.error == pytest.approx(0.3, abs=0.15)
     assert check.proposal.home == pytest.approx(dict(load_robot(far).home))
     assert np.linalg.norm(check.proposal.origin) < 1.2
     assert any('does not reach centre' in problem for problem in check.problems)
@@ -70,13 +71,13 @@ def test_a_bad_home_is_a_problem(tmp_path, cube, wrist, word):
     stretched = f'home: {{shoulder_pan_joint: 0.0, shoulder_lift_joint: 0.0, elbow_joint: 0.0, \
 wrist_1_joint: 0.0, wrist_2_joint: 0.0, wrist_3_joint: {wrist}}}\n'
     path = write_arm(tmp_path, 'ur10', stretched + 'workspace: {origin: [0.7, 0.0, 0.4]}\n')
-    assert any(word in problem for problem in check_robot(load_robot(path), cube).problems)
+    assert any(word in problem for problem in RobotCheck(load_robot(path), cube).problems)
 
 
 def test_it_is_said_where_each_limit_comes_from(cube):
     robot = load_robot('ur5e')
     given = {'elbow_joint': Span(lower=-2.5, velocity=1.0)}
-    check = check_robot(dataclasses.replace(robot, joint_limits=given, speed=0.1), cube)
+    check = RobotCheck(dataclasses.replace(robot, joint_limits=given, speed=0.1), cube)
     elbow, wrist = check.limits['elbow_joint'], check.limits['wrist_1_joint']
     assert elbow['lower'] == (-2.5, 'robot file')
     assert elbow['velocity'] == (1.0, 'robot file')
@@ -92,12 +93,12 @@ def test_a_model_that_comes_over_a_topic_needs_a_file(tmp_path, cube):
     path = tmp_path / 'topic.yaml'
     path.write_text(text.replace(line, 'model: robot_description'))
     with pytest.raises(RobotError, match='--urdf'):
-        check_robot(load_robot(path), cube)
-    check = check_robot(load_robot(path), cube, find_file(line.split()[1], tmp_path))
+        RobotCheck(load_robot(path), cube)
+    check = RobotCheck(load_robot(path), cube, find_file(line.split()[1], tmp_path))
     assert check.simulated_outputs == ()
     assert check.proposal is not None  # of a workspace, which is missing
 
 
 def test_arm_and_workspace_are_drawn(tmp_path, cube):
-    draw_check(check_robot(load_robot('panda'), cube), tmp_path / 'panda.png')
+    draw_check(RobotCheck(load_robot('panda'), cube), tmp_path / 'panda.png')
     assert (tmp_path / 'panda.png').read_bytes().startswith(b'\x89PNG')

@@ -4,9 +4,8 @@ from pathlib import Path
 import subprocess
 import sys
 
-from mher_ros.simulation.mesh_files import mesh_file
-from mher_ros.simulation.point_scene import point_scene
-from mher_ros.simulation.shapes import visible_shapes
+from mher_ros.simulation.shapes import mesh_file, visible_shapes
+from mher_ros.simulation.task_plant import point_scene
 from mher_ros.tasks import make
 import mujoco
 import numpy as np
@@ -165,7 +164,7 @@ def test_without_a_cache_meshes_go_to_a_folder_that_ends_with_the_process(tmp_pa
     blocked.write_text('not a folder')
     told = str(blocked) if home == 'a file' else 'not/absolute'
     code = (
-        'from mher_ros.simulation.mesh_files import mesh_file\n'
+        'from mher_ros.simulation.shapes import mesh_file\n'
         'from mher_ros.tasks import make\n'
         "path = mesh_file(make('fetch_reach').model, 0)\n"
         'assert path.is_file()\n'

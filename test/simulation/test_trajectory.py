@@ -1,6 +1,6 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mher_ros.simulation.trajectory import Trajectory
+from mher_ros.simulation.drives import Trajectory
 import numpy as np
 import pytest
 

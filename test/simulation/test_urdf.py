@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from mher_ros.simulation.arms import ARMS
 from mher_ros.simulation.shapes import robot_bodies, visible_shapes
-from mher_ros.simulation.urdf import link_name, urdf_of
+from mher_ros.simulation.urdf_writer import link_name, urdf_of
 from mher_ros.tasks import make
 from mher_ros.tasks.mujoco_task import joint_name
 import mujoco
@@ -221,7 +221,7 @@ def test_joint_that_a_description_cannot_have_is_refused():
         '<mujoco><worldbody><body><joint name="knee" type="ball"/><geom size="1"/></body>'
         '</worldbody></mujoco>'
     )
-    with pytest.raises(ValueError, match='joint knee .* a hinge or a slide, got mjJNT_BALL'):
+    with pytest.raises(ValueError, match='joint knee: .*got ball'):
         urdf_of(model, 'robot', ('knee',))
 
 

@@ -1,9 +1,9 @@
 """What is seen of a URDF."""
 
-from mher_ros.control.robot import load_robot
+from mher_ros.robots.description import DescriptionError
+from mher_ros.robots.robot import load_robot
 from mher_ros.simulation.kinematic_plant import KinematicPlant
-from mher_ros.simulation.mesh_files import mesh_file
-from mher_ros.simulation.shapes import visible_shapes
+from mher_ros.simulation.shapes import mesh_file, visible_shapes
 from mher_ros.simulation.urdf_scene import scene_of, with_found_meshes
 import mujoco
 import numpy as np
@@ -71,6 +71,13 @@ def test_solids_have_their_size_colour_and_place(tmp_path):
         positions, ((0.0, 0.0, 0.1), (0.0, 0.1, 0.5), (0.0, 0.0, 0.5)), atol=1e-12
     )
     np.testing.assert_allclose(data.body('tip').xpos, (0.0, 0.3, 0.5), atol=1e-12)
+
+
+@pytest.mark.parametrize('rgba', ['1 0 0', '1 0 0 nan', '1e39 0 0 1', 'red'])
+def test_a_colour_that_is_none_is_refused(tmp_path, rgba):
+    text = URDF.format(visual='none.stl', collision='none.stl').replace('0 1 0 0.5', rgba)
+    with pytest.raises(DescriptionError):
+        scene_of(text, 'base', tmp_path)
 
 
 def test_a_mesh_that_cannot_be_read_is_replaced_by_what_collides(tmp_path, stl):

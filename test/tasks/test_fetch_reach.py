@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import gymnasium
-from mher_ros.control.kinematics import ToolKinematics
+from mher_ros.robots.arm_model import ToolKinematics
 from mher_ros.tasks import make
 from mher_ros.tasks.fetch_reach import FetchReachOptions
 import numpy as np

@@ -9,7 +9,7 @@ from mher_ros.tasks.rendering import choose_backend
 import numpy as np
 import pytest
 
-ON_MUJOCO = ('fetch_reach', 'sawyer_reach', 'reacher')
+ON_MUJOCO = ('fetch_reach', 'sawyer_reach', 'reacher', 'reach')
 
 
 @pytest.fixture(params=TASKS)

@@ -1,7 +1,7 @@
 """An arm on the page: drawn from its URDF, moved by its joints."""
 
 from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.view.arm_scene import ArmScene, ArmSceneError
+from mher_ros.view.scene import ArmScene, ArmSceneError
 from mher_ros.view.server import PageServer
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_an_arm_whose_meshes_are_not_found_is_there_and_empty(server):
         ('no xml', '', 'syntax error'),
         ('<robot name="none"/>', '', 'one root link'),
         (TWO_LINKS, 'elbow', 'elbow'),
-        (TWO_LINKS, 'tip', 'stands still'),
+        (TWO_LINKS, 'tip', 'fixed to the arm'),
     ],
 )
 def test_what_cannot_be_drawn_is_said(server, urdf, base, said):

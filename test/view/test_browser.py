@@ -5,8 +5,8 @@ import threading
 
 from browser import project, wait_for
 from mher_ros.view.live_page import Button, Line, LivePage
+from mher_ros.view.scene import set_stage
 from mher_ros.view.server import PageServer
-from mher_ros.view.stage import set_stage
 import numpy as np
 import pytest
 import viser
@@ -150,7 +150,7 @@ def test_markup_in_words_of_other_nodes_is_shown_and_not_obeyed(browser):
     server = PageServer(port=0)
     live = LivePage(server.viser)
     live.say([Line('Arm', evil), Line(evil, 'a line', True)])
-    live.show_curve(np.array([[100.0, 0.5, 0.1], [200.0, 0.6, 0.1]]), evil)
+    live.curves.show(np.array([[100.0, 0.5, 0.1], [200.0, 0.6, 0.1]]), evil)
     try:
         with browser.open(server.address) as window:
             wait_for(server.viser.get_clients, what='a browser')

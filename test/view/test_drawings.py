@@ -1,7 +1,6 @@
 """Simple things on the page: what is sent to browsers, and what is not sent again."""
 
-from mher_ros.view.drawings import Drawing, Drawings
-from mher_ros.view.edges import box_edges
+from mher_ros.view.drawings import box_edges, Drawing, Drawings
 from mher_ros.view.server import PageServer
 import numpy as np
 import pytest

@@ -2,13 +2,13 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mher_ros.view.flood import (
-    Allowance,
+from mher_ros.view.access_control import (
     FloodError,
     LONGEST_MESSAGE,
-    MessageMeter,
+    MessageLimit,
     MESSAGES_PER_SECOND,
     MOST_AT_ONCE,
+    RateLimit,
     TooLongError,
 )
 import pytest
@@ -35,14 +35,14 @@ TINY = frame(1)
 @given(st.lists(st.sampled_from([0, 1, 125, 126, 300, 4000]), max_size=20), st.data())
 def test_messages_are_counted_however_their_bytes_come(sizes, data):
     clock = Clock()
-    meter, whole = MessageMeter(clock), MessageMeter(clock)
+    limit, whole = MessageLimit(clock), MessageLimit(clock)
     raw = b''.join(map(frame, sizes))
     whole.count(raw)
     while raw:
         size = data.draw(st.integers(1, len(raw)))
-        meter.count(raw[:size])
+        limit.count(raw[:size])
         raw = raw[size:]
-    for one in (meter, whole):
+    for one in (limit, whole):
         sent = 0
         with pytest.raises(FloodError):
             for _ in range(int(MOST_AT_ONCE) + 1):
@@ -54,30 +54,30 @@ def test_messages_are_counted_however_their_bytes_come(sizes, data):
 
 def test_what_a_page_sends_is_never_too_much():
     clock = Clock()
-    meter = MessageMeter(clock)
+    limit = MessageLimit(clock)
     for number in range(10_000):
         clock.now = number * 1.01 / MESSAGES_PER_SECOND
-        meter.count(frame(300))
+        limit.count(frame(300))
 
 
 @pytest.mark.parametrize('size', [LONGEST_MESSAGE + 1, 300_000_000])
 def test_a_message_that_is_too_long_is_refused_by_its_head(size):
     head = b'\x82\xff' + size.to_bytes(8, 'big') + bytes(4)
     with pytest.raises(TooLongError):
-        MessageMeter().count(head)
+        MessageLimit().count(head)
 
 
 def test_a_message_in_parts_is_refused():
     with pytest.raises(TooLongError):
-        MessageMeter().count(frame(10, fin=False))
+        MessageLimit().count(frame(10, fin=False))
 
 
-def test_an_allowance_comes_back_with_time():
+def test_an_limit_comes_back_with_time():
     clock = Clock()
-    allowance = Allowance(2.0, 3.0, clock)
-    assert [allowance.take() for _ in range(4)] == [True, True, True, False]
+    limit = RateLimit(2.0, 3.0, clock)
+    assert [limit.take() for _ in range(4)] == [True, True, True, False]
     clock.now = 0.5
-    assert allowance.take()
-    assert not allowance.take()
+    assert limit.take()
+    assert not limit.take()
     clock.now = 100.0
-    assert [allowance.take() for _ in range(4)] == [True, True, True, False]
+    assert [limit.take() for _ in range(4)] == [True, True, True, False]

@@ -4,8 +4,8 @@ import contextlib
 import queue
 
 from browser import wait_for
-from mher_ros.view import goal_handle
-from mher_ros.view.goal_handle import GoalHandle
+from mher_ros.view import live_page
+from mher_ros.view.live_page import GoalHandle
 from mher_ros.view.server import PageServer
 import numpy as np
 from page_reader import PageReader
@@ -137,7 +137,7 @@ def drag_and_rest(page, person, monkeypatch):
     person.move(GOAL)
     page.wait_for_place(GOAL)
     with monkeypatch.context() as patch:
-        patch.setattr(goal_handle, 'IDLE', 0.0)
+        patch.setattr(live_page, 'IDLE', 0.0)
         page.handle.place(START)
     page.wait_for_place(START)
 
@@ -158,7 +158,7 @@ def test_a_handle_that_is_hidden_is_not_in_the_hand_any_more(page):
     person.start()
     person.move(GOAL)
     page.wait_for_place(GOAL)
-    page.handle.hide()
+    page.handle.place(None)
     person.end()
     page.handle.place(OTHER)
     page.wait_for_place(OTHER)

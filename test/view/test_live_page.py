@@ -1,6 +1,10 @@
 """The page of an arm as browsers know it: what stands where, and what becomes of a click."""
 
+import os
 import queue
+import signal
+import threading
+import time
 
 from mher_ros.view.live_page import Button, Line, LivePage
 from mher_ros.view.server import PageServer
@@ -66,3 +70,15 @@ def test_a_button_that_is_useless_now_cannot_be_pressed(shown):
     assert reader.buttons == {'Stop the arm': True, 'Resume': True}
     shown.page.offer([Button.STOP, Button.RESUME], [Button.RESUME])
     reader.wait_for(lambda: reader.buttons == {'Stop the arm': True, 'Resume': False})
+
+
+def test_a_signal_that_comes_as_a_wait_for_events_runs_out_does_not_make_it_endless(shown):
+    before = signal.signal(signal.SIGUSR1, lambda *_: time.sleep(1.0))  # beyond the wait
+    sender = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
+    try:
+        sender.start()
+        with pytest.raises(queue.Empty):
+            shown.page.events.get(timeout=0.6)
+        sender.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)

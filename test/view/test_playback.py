@@ -1,7 +1,7 @@
 """What is looked at in a replay, and how it moves on."""
 
-from mher_ros.learning.episodes import RecordedEpisode
-from mher_ros.view.playback import Playback
+from mher_ros.learning.run.episodes import RecordedEpisode
+from mher_ros.view.replay_page import Playback
 import numpy as np
 import pytest
 

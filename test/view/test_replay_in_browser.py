@@ -4,7 +4,7 @@ from threading import Event, Thread
 import time
 
 from browser import wait_for
-from mher_ros.view.replay import ReplayPage
+from mher_ros.view.replay_page import ReplayPage
 from mher_ros.view.run_record import RunRecord
 from mher_ros.view.server import PageServer
 import numpy as np

@@ -1,7 +1,7 @@
 """A run's folder as it is shown: what is read, what is read again, what is refused."""
 
-from mher_ros.learning.episodes import EPISODES
-from mher_ros.learning.run import start_training
+from mher_ros.learning.run.episodes import EPISODES
+from mher_ros.learning.run.session import start_training
 from mher_ros.options import OptionError
 from mher_ros.view.run_record import read_curve, RecordError, RunRecord
 import numpy as np
@@ -28,8 +28,8 @@ def test_a_real_run_is_read_whole(tmp_path):
         float(rows[-1][name]) for name in ('env_steps', 'success_rate', 'final_error')
     ]
     assert [episode.index for episode in record.episodes] == list(range(8))
-    assert len(record.episodes[-1].virtual_offsets) > 0
-    assert record.trouble == ''
+    assert len(record.episodes[-1].goal_offsets) > 0
+    assert record.problem == ''
 
 
 def test_the_task_is_that_of_the_run_with_its_options(tmp_path):
@@ -39,6 +39,13 @@ def test_the_task_is_that_of_the_run_with_its_options(tmp_path):
     assert record.interface.goal_high == (2.0, 2.0)
     assert 'upper="2.0"' in record.urdf
     assert set(record.rest) == {'x', 'y'}
+
+
+def test_the_arm_of_a_run_of_reach_is_its_robot(tmp_path):
+    run = RecordedRun(tmp_path, task='reach', **{'task.robot': 'ur5e'})
+    record = RunRecord(run.folder)
+    assert record.interface.task == 'reach'
+    assert 'wrist_3_joint' in record.urdf and 'wrist_3_joint' in record.rest
 
 
 def test_a_run_that_has_just_begun_has_nothing_to_show_yet(tmp_path):
@@ -65,15 +72,15 @@ def test_a_file_that_breaks_under_way_is_told_once_and_what_was_read_stays(run):
     record = RunRecord(run.folder)
     (run.folder / EPISODES).write_bytes(b'PK nothing')
     assert record.refresh()
-    assert str(run.folder / EPISODES) in record.trouble
+    assert str(run.folder / EPISODES) in record.problem
     assert len(record.episodes) == 2
     assert not record.refresh()
     run.write_curve((40, 0.25, 3.0))
     assert record.refresh()
-    assert str(run.folder / EPISODES) in record.trouble
+    assert str(run.folder / EPISODES) in record.problem
     run.add_episodes(1)
     assert record.refresh()
-    assert record.trouble == ''
+    assert record.problem == ''
     assert len(record.episodes) == 3
 
 
@@ -101,7 +108,7 @@ def test_episodes_of_another_task_are_refused(run, tmp_path):
     other = RecordedRun(tmp_path / 'other', 'fetch_reach')
     other.add_episodes(1)
     (other.folder / EPISODES).replace(run.folder / EPISODES)
-    with pytest.raises(RecordError, match='which have 2 entries; they have 3'):
+    with pytest.raises(RecordError, match='2 entries, got 3'):
         RunRecord(run.folder)
 
 

@@ -1,11 +1,9 @@
 """
-Ends what a supervisor started and cannot end itself, because it is killed or fails.
+Stops the processes of a supervisor that was killed or failed.
 
-The supervisor runs this file and tells it of process groups, one a line: ``+123`` was started,
-``-123`` has ended. When the lines end, whatever is left has lost its supervisor and is stopped.
+The supervisor runs this file and writes process groups to its standard input, one per line:
+``+123`` was started, ``-123`` has ended. At the end of the input the remaining groups are stopped.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import contextlib
@@ -15,18 +13,12 @@ import subprocess
 import sys
 import time
 
-__all__ = ['guarded']
-
 
 @contextlib.contextmanager
 def guarded(interrupt: float, terminate: float) -> Iterator[Callable[[str], None]]:
-    """
-    Run a guardian; yields the function that tells it a line, and waits for it in the end.
-
-    ``interrupt`` is the time from its SIGINT to SIGTERM, ``terminate`` from there to SIGKILL [s].
-    """
+    """Run a guardian, with times to SIGTERM and SIGKILL [s]; yield what sends it a line."""
     process = subprocess.Popen(
-        # Without site (-S) it starts at once: it needs the standard library only.
+        # Without site packages (-S) it starts fast; it needs only the standard library.
         [sys.executable, '-I', '-S', __file__, str(interrupt), str(terminate)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -37,13 +29,13 @@ def guarded(interrupt: float, terminate: float) -> Iterator[Callable[[str], None
     assert process.stdin is not None
     pipe = process.stdin
 
-    def tell(line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # whoever killed it: the supervisor goes on
+    def send(line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the supervisor continues without it
             pipe.write(line + '\n')
             pipe.flush()
 
     try:
-        yield tell
+        yield send
     finally:
         with contextlib.suppress(BrokenPipeError):
             pipe.close()
@@ -59,13 +51,13 @@ def main(interrupt: float, terminate: float) -> None:
         groups = _send(number, groups)
         until = time.monotonic() + patience
         while groups and time.monotonic() < until:
-            # They are not children of this process, so there is nothing to wait on.
+            # They are not children of this process, so it cannot wait for them.
             time.sleep(0.05)
             groups = _send(0, groups)
 
 
 def _send(number: int, groups: set[int]) -> set[int]:
-    """Send the signal (0: none) and return the groups that are still there."""
+    """Send the signal (0: none) and return the groups that still exist."""
     present = set()
     for group in groups:
         with contextlib.suppress(ProcessLookupError):

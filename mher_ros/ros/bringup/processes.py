@@ -1,8 +1,6 @@
-"""Starts a system without ``ros2 launch``: the same nodes, as children of this process."""
+"""Starts a bringup without ``ros2 launch``: the same nodes, as child processes."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 import importlib.util
 import os
 from pathlib import Path
@@ -11,31 +9,33 @@ import sys
 from typing import Any
 
 from mher_ros.errors import MherError
-from mher_ros.ros.bringup.supervisor import Process, supervise, Write
-from mher_ros.ros.bringup.system import as_text, defaults_for_nodes, NodeSpec, Role, without
-from mher_ros.ros.bringup.systems import make_system
-
-__all__ = ['require_rclpy', 'run_system']
+from mher_ros.ros.bringup.bringups import make_bringup
+from mher_ros.ros.bringup.node_spec import as_text, defaults_for_nodes, NodeSpec, Role
+from mher_ros.ros.bringup.supervisor import Process, supervise
 
 
-def run_system(name: str, values: Mapping[str, Any], write: Write | None = None) -> int:
-    """
-    Run the system called ``name`` with ``values`` (or texts) of its arguments to its end.
+def run_bringup(name: str, values: Mapping[str, Any]) -> int:
+    """Run a bringup with ``values`` (or texts) of its arguments; return the exit code."""
+    nodes = installed(
+        make_bringup(name, values).nodes(),
+        lambda text: print(f'mher: {text}', file=sys.stderr, flush=True),
+    )
+    processes = [Process(node.name, command_line(node), node.role) for node in nodes]
+    return supervise(processes, node_environment())
 
-    Returns its exit code; see ``supervise`` for what it is and what signals do. ``write`` takes
-    the lines that the nodes print.
-    """
-    processes = []
-    for node in make_system(name, values).nodes():
-        if node.role is Role.OPTIONAL and not _is_installed(node):
-            print(f'mher: {without(node)}', file=sys.stderr, flush=True)
+
+def installed(nodes: Sequence[NodeSpec], warn: Callable[[str], None]) -> list[NodeSpec]:
+    """Return the nodes without optional ones that are not installed; warn of these."""
+    found = []
+    for node in nodes:
+        if node.role is Role.OPTIONAL and _find(node) is None:
+            warn(f'continuing without {node.name}: {_not_found(node)}')
         else:
-            processes.append(Process(node.name, command_line(node), node.role))
-    return supervise(processes, node_environment(), write)
+            found.append(node)
+    return found
 
 
 def command_line(node: NodeSpec) -> list[str]:
-    """Return the command that runs the node, with its name and parameters."""
     parameters = [
         word for key, value in node.parameters.items() for word in ('-p', f'{key}:={_yaml(value)}')
     ]
@@ -43,15 +43,14 @@ def command_line(node: NodeSpec) -> list[str]:
     if node.namespace:
         names.append(('__ns', f'/{node.namespace.removeprefix("/")}'))
     renamed = [word for old, new in names for word in ('-r', f'{old}:={new}')]
-    ros_arguments = ['--ros-args', *renamed, *parameters]
-    return [*_program(node), *node.arguments, *ros_arguments]
+    return [*_program(node), *node.arguments, '--ros-args', *renamed, *parameters]
 
 
 def node_environment() -> dict[str, str]:
-    """Return the environment for nodes: this one's, with defaults for what is not set."""
+    """Return the environment of nodes: that of this process, with defaults."""
     environment = {
         **defaults_for_nodes(),
-        # Which node says it stands before each line already.
+        # The name of the node is already at the start of each line.
         'RCUTILS_CONSOLE_OUTPUT_FORMAT': '{message}',
         **os.environ,
         'PYTHONUNBUFFERED': '1',
@@ -62,7 +61,6 @@ def node_environment() -> dict[str, str]:
 
 
 def require_rclpy() -> None:
-    """Raise MherError if there is no ROS for this Python."""
     if importlib.util.find_spec('rclpy') is None:
         raise MherError(
             'rclpy was not found: source a ROS 2 installation, or use the environment that '
@@ -73,28 +71,26 @@ def require_rclpy() -> None:
 def _program(node: NodeSpec) -> list[str]:
     if node.package == 'mher_ros':
         require_rclpy()
-        return [sys.executable, '-m', 'mher_ros.ros', node.executable]
     found = _find(node)
     if found is None:
-        raise MherError(
-            f'{node.executable} was not found: it comes with a ROS installation, which has to be '
-            'sourced'
-        )
-    return [found]
+        raise MherError(_not_found(node))
+    return found
 
 
-def _is_installed(node: NodeSpec) -> bool:
-    return node.package == 'mher_ros' or _find(node) is not None
+def _find(node: NodeSpec) -> list[str] | None:
+    """Return the command that starts a node; None if it is not installed."""
+    if node.package == 'mher_ros':
+        return [sys.executable, '-m', 'mher_ros.ros', node.executable]
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    places = [str(Path(prefix, 'lib', node.package)) for prefix in prefixes if prefix]
+    found = shutil.which(node.executable, path=os.pathsep.join(places))
+    return None if found is None else [found]
 
 
-def _find(node: NodeSpec) -> str | None:
-    """Return the path of another package's program."""
-    prefixes = [part for part in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if part]
-    places = [str(Path(prefix, 'lib', node.package)) for prefix in prefixes]
-    found = shutil.which(node.executable, path=os.pathsep.join(places) or None)
-    return found or shutil.which(node.executable)
+def _not_found(node: NodeSpec) -> str:
+    return f'{node.executable} was not found; it is part of a ROS installation: source that first'
 
 
 def _yaml(value: bool | int | float | str) -> str:
-    """Return what ROS reads as the value, with its type: a text stays text, even ``1``."""
+    """Return the value as ROS reads it with its type: a text stays a text, even ``1``."""
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else as_text(value)

@@ -7,9 +7,9 @@ import sys
 
 import mher_ros
 from mher_ros.options import OptionError, override
-from mher_ros.ros.bringup.processes import run_system
-from mher_ros.ros.bringup.system import argument_rows, Role
-from mher_ros.ros.bringup.systems import make_system
+from mher_ros.ros.bringup.bringups import make_bringup
+from mher_ros.ros.bringup.node_spec import Role
+from mher_ros.ros.bringup.processes import run_bringup
 import numpy as np
 from proportional_policy import write_proportional_policy
 import pytest
@@ -17,6 +17,7 @@ import yaml
 
 ROOT = Path(mher_ros.__file__).parent.parent
 ROBOTS = ROOT / 'config' / 'robots'
+LAYOUT = ROOT / 'config' / 'rviz' / 'deploy.rviz'
 NEAR = 0.02
 """Distance from the goal at which the tool has come to it [m]."""
 PATIENT = 'set:=safety.state_timeout=2 safety.resume_within=20'
@@ -28,7 +29,7 @@ def nodes():
     """Return a function that gives the nodes of a system by name."""
 
     def find(system, **values):
-        return {node.name: node for node in make_system(system, values).nodes()}
+        return {node.name: node for node in make_bringup(system, values).nodes()}
 
     return find
 
@@ -37,7 +38,7 @@ def nodes():
 
 
 def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes):
-    found = nodes('deploy_sim', robot='panda', policy='runs/a', speed='0.1', headless='false')
+    found = nodes('deploy_sim', robot='panda', policy='runs/a', speed='0.1')
     assert {name: node.role for name, node in found.items()} == {
         'sim_node': Role.NEEDED,
         'policy_node': Role.MAIN,
@@ -46,11 +47,11 @@ def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes)
         'robot': 'panda',
         'output': 'robot',
         'stepping': 'realtime',
-        'viewer': True,
     }
     assert found['policy_node'].parameters == {
         'robot': 'panda',
         'policy': 'runs/a',
+        'controller': 'policy',
         'output': 'robot',
         'outside': 'reject',
         'speed': 0.1,
@@ -63,6 +64,7 @@ def test_for_a_real_arm_nothing_but_the_policy_is_started(nodes):
     assert found['policy_node'].parameters == {
         'robot': 'ur5e',
         'policy': '',
+        'controller': 'policy',
         'output': 'twist',
         'outside': 'project',
         'speed': 0.0,
@@ -71,9 +73,9 @@ def test_for_a_real_arm_nothing_but_the_policy_is_started(nodes):
 
 
 def test_other_parameters_are_handed_on(nodes):
-    found = nodes('deploy_sim', set='safety.leash=0.1  command_rate=50')
+    found = nodes('deploy_sim', set='safety.max_following_error=0.1  command_rate=50')
     parameters = found['policy_node'].parameters
-    assert (parameters['safety.leash'], parameters['command_rate']) == (0.1, 50.0)
+    assert (parameters['safety.max_following_error'], parameters['command_rate']) == (0.1, 50.0)
     found = nodes('deploy_sim', set='use_sim_time=true')
     assert found['policy_node'].parameters['use_sim_time'] is True
 
@@ -94,39 +96,27 @@ def test_every_node_is_in_the_namespace_and_on_the_clock_that_is_asked_for(nodes
 
 def test_goals_can_come_on_another_topic_than_that_of_nav2(nodes):
     found = nodes('deploy_sim', goal_topic='arm_goal', view=True, rviz=True)
-    layout_of(found['rviz'])
-    assert {name: node.remappings for name, node in found.items()} == {
-        'sim_node': (),
-        'policy_node': (('goal_pose', 'arm_goal'),),
-        'rviz': (('goal_pose', 'arm_goal'),),
-        'view_node': (('goal_pose', 'arm_goal'),),
-    }
-    assert nodes('deploy_sim')['policy_node'].remappings == ()
+    changed = {name: ('goal_pose', 'arm_goal') in node.remappings for name, node in found.items()}
+    assert changed == {'sim_node': False, 'policy_node': True, 'rviz': True, 'view_node': True}
+    assert 'goal_pose' not in dict(nodes('deploy_sim')['policy_node'].remappings)
+
+
+def test_a_simulation_has_a_clock_and_frames_of_its_own_and_a_real_arm_those_of_ros(nodes):
+    own = {'/clock': 'clock', '/tf': 'tf', '/tf_static': 'tf_static'}
+    for system in ('deploy_sim', 'train_sim'):
+        for node in nodes(system, namespace='left', view=True, rviz=True).values():
+            assert dict(node.remappings) == own
+    for node in nodes('deploy', robot='ur5e', namespace='left', view=True, rviz=True).values():
+        assert node.remappings == ()
 
 
 @pytest.mark.parametrize('path', sorted(ROBOTS.glob('*.yaml')), ids=lambda path: path.stem)
 @pytest.mark.parametrize('system', ['deploy', 'deploy_sim'])
-def test_rviz_looks_at_the_workspace_of_the_arm_in_its_base_frame(nodes, system, path):
+def test_rviz_opens_in_the_base_frame_of_the_arm(nodes, system, path):
     rviz = nodes(system, robot=path.stem, rviz='true')['rviz']
     assert (rviz.package, rviz.executable, rviz.role) == ('rviz2', 'rviz2', Role.OPTIONAL)
-    manager = layout_of(rviz)
-    robot = yaml.safe_load(path.read_text())
-    assert manager['Global Options']['Fixed Frame'] == robot['base_frame']
-    view = manager['Views']['Current']
-    place = np.array([view['Focal Point'][axis] for axis in 'XYZ'])
-    # Those without an origin are trained where they stand.
-    trained = {'fetch': (1.34, 0.75, 0.53), 'sawyer': (0.0, 0.6, 0.2)}
-    origin = robot['workspace']['origin'] or trained[path.stem]
-    assert np.linalg.norm(place - origin) < 0.25
-    assert view['Target Frame'] == '<Fixed Frame>'
-
-
-def layout_of(rviz):
-    option, path = rviz.arguments
-    assert option == '-d'
-    layout = yaml.safe_load(Path(path).read_text())
-    Path(path).unlink()
-    return layout['Visualization Manager']
+    frame = yaml.safe_load(path.read_text())['base_frame']
+    assert rviz.arguments == ('-d', str(LAYOUT), '-f', frame)
 
 
 @pytest.mark.parametrize('system', ['deploy', 'deploy_sim'])
@@ -142,14 +132,12 @@ def test_the_base_frame_is_found_where_there_is_ros_but_not_what_nodes_need():
     code = (
         'import sys\n'
         "for name in ('numpy', 'mujoco', 'onnxruntime', 'torch'): sys.modules[name] = None\n"
-        'from mher_ros.ros.bringup.systems import make_system\n'
-        "nodes = make_system('deploy', {'robot': 'panda', 'rviz': True}).nodes()\n"
-        'path = nodes[-1].arguments[-1]\n'
-        'print(open(path).read())\n'
-        'import os; os.remove(path)\n'
+        'from mher_ros.ros.bringup.bringups import make_bringup\n'
+        "nodes = make_bringup('deploy', {'robot': 'panda', 'rviz': True}).nodes()\n"
+        'print(nodes[-1].arguments[-1])\n'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
-    assert 'Fixed Frame: panda_link0\n' in done.stdout, done.stderr
+    assert done.stdout == 'panda_link0\n', done.stderr
 
 
 def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(nodes, tmp_path):
@@ -158,7 +146,7 @@ def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(
     path = tmp_path / 'arm.yaml'
     path.write_text(yaml.safe_dump(content))
     rviz = nodes('deploy', robot=str(path), rviz='true')['rviz']
-    assert layout_of(rviz)['Global Options']['Fixed Frame'] == 'world'
+    assert rviz.arguments == ('-d', str(LAYOUT))
 
 
 @pytest.mark.parametrize(
@@ -167,8 +155,8 @@ def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(
         (
             'deploy',
             {},
-            'a real arm must be named (robot:=...): one of fetch, panda, sawyer, ur5e, or the '
-            'path of a YAML file about it',
+            'name the real arm (robot:=...): one of fetch, panda, sawyer, ur5e, or the path of a '
+            'YAML file',
         ),
         (
             'deploy_sim',
@@ -179,9 +167,17 @@ def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(
         ('deploy_sim', {'namespace': 'a b'}, "namespace takes a name such as left/arm, got 'a b'"),
         ('deploy_sim', {'goal_topic': ''}, "goal_topic takes a name such as left/arm, got ''"),
         ('deploy_sim', {'speed': '3'}, 'speed must be at least 0.0 and at most 2.0, got 3.0'),
-        ('deploy_sim', {'set': 'leash'}, "set takes key=value, got 'leash'"),
-        ('deploy_sim', {'set': 'leash=far'}, "leash takes a number, true or false, got 'far'"),
-        ('deploy_sim', {'set': 'speed=0.1'}, 'speed is an argument of its own: speed:=0.1'),
+        (
+            'deploy_sim',
+            {'set': 'max_following_error'},
+            "set takes key=value, got 'max_following_error'",
+        ),
+        (
+            'deploy_sim',
+            {'set': 'max_following_error=far'},
+            "max_following_error takes a number, true or false, got 'far'",
+        ),
+        ('deploy_sim', {'set': 'speed=0.1'}, 'speed is a separate argument: speed:=0.1'),
         (
             'deploy_sim',
             {'robot': 'r2d2', 'rviz': True},
@@ -192,29 +188,21 @@ def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(
 )
 def test_values_that_make_no_sense_are_refused_before_anything_starts(system, values, sentence):
     with pytest.raises(OptionError) as caught:
-        run_system(system, values)
+        run_bringup(system, values)
     assert str(caught.value) == sentence
 
 
 @pytest.mark.ros
-def test_choices_and_defaults_are_those_of_the_nodes():
-    from mher_ros.ros.policy_options import PolicyOptions
-    from mher_ros.ros.sim_options import SimOptions
-    from mher_ros.ros.view_node import ViewOptions
+def test_what_a_system_gives_to_its_nodes_are_their_parameters():
+    from mher_ros.ros.deploy.deployment import PolicyOptions
+    from mher_ros.ros.sim.sim_node import SimOptions
+    from mher_ros.ros.train.train_node import TrainOptions
+    from mher_ros.ros.web.view_node import ViewOptions
 
-    (chosen,) = (
-        row for row in argument_rows(make_system('deploy', {})) if row['name'] == 'output'
-    )
-    choices = PolicyOptions.__dataclass_fields__['output'].metadata['choices']
-    assert chosen['choices'] == choices
-    assert SimOptions.__dataclass_fields__['output'].metadata['choices'] == choices
-    system = make_system('deploy_sim', {'view': True})
-    given = {node.executable: node.parameters for node in system.nodes()}
-    assert override(PolicyOptions(), given['policy_node']) == PolicyOptions()
-    assert override(SimOptions(), given['sim_node']) == SimOptions(robot='fetch')
-    assert override(ViewOptions(), given['view_node']) == ViewOptions(robot='fetch')
-    (node,) = make_system('deploy', {'robot': 'ur5e'}).nodes()
-    assert override(PolicyOptions(), node.parameters) == PolicyOptions(robot='ur5e')
+    known = {'policy_node': PolicyOptions, 'train_node': TrainOptions, 'view_node': ViewOptions}
+    for name in ('train_sim', 'deploy_sim'):
+        for node in make_bringup(name, {'view': True}).nodes():
+            override(known.get(node.name, SimOptions)(), node.parameters)
 
 
 # The real nodes
@@ -321,13 +309,13 @@ def test_a_dry_run_shows_the_motion_and_commands_nothing(up, world, policy, mark
 
     world.node('sim_node', robot='fetch').wait_for('fetch: .* joints, commanded by')
     run = up('deploy', 'robot:=fetch', f'policy:={policy}', 'output:=none', PATIENT)
-    run.wait_for('joint_states -> nothing but markers')
+    run.wait_for('joint_states -> markers only')
     run.wait_for('active: waiting for goals')
     peer = world.peer()
     rviz = Rviz(peer)
     shown = peer.listen(MarkerArray, 'policy_node/markers')
     rviz.publish_point(1.25, 0.65, 0.6)
-    run.wait_for('no command leaves for the arm')
+    run.wait_for('no commands are sent')
     shown.wait_for(
         lambda message: (
             ('motion', Marker.ADD) in [(part.ns, part.action) for part in message.markers]
@@ -346,9 +334,9 @@ def test_a_dry_run_shows_the_motion_and_commands_nothing(up, world, policy, mark
 def test_a_policy_that_does_not_fit_ends_all_in_a_sentence(up, tmp_path, mark, system):
     policy = write_proportional_policy(tmp_path / 'policy.onnx', 'point2d_large')
     run = up(*system, f'policy:={policy}')
-    run.wait_for('a policy for point2d_large cannot lead a tool: expected actions that mean')
+    run.wait_for('a policy for point2d_large cannot command a tool: expected actions that mean')
     assert run.end() == 1
-    assert sum('cannot lead a tool' in line for line in run.lines) == 1
+    assert sum('cannot command a tool' in line for line in run.lines) == 1
     mark.wait_until_none_is_left()
 
 
@@ -364,6 +352,6 @@ def test_a_policy_that_is_not_to_start_by_itself_waits_to_be_told(up, mark):
 @pytest.mark.ros
 def test_where_there_is_no_policy_all_ends_in_a_sentence(up, tmp_path, mark):
     run = up('deploy_sim', folder=tmp_path)
-    run.wait_for(f'no policy was named, and there is none below {tmp_path / "runs"}')
+    run.wait_for(f'no policy was given, and there is none below {tmp_path / "runs"}')
     assert run.end() == 1
     mark.wait_until_none_is_left()

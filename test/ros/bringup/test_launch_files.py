@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import mher_ros
-from mher_ros.ros.bringup.system import argument_rows
-from mher_ros.ros.bringup.systems import make_system, SYSTEMS
+from mher_ros.ros.bringup.bringups import BRINGUPS, make_bringup
+from mher_ros.ros.bringup.node_spec import argument_rows
 import pytest
 
 REASON = 'needs launch and launch_ros, which come with a ROS installation'
@@ -152,13 +152,13 @@ class Launched:
         return self.process.returncode, '\n'.join([*self.lines, out])
 
 
-@pytest.mark.parametrize('name', list(SYSTEMS))
+@pytest.mark.parametrize('name', list(BRINGUPS))
 def test_a_launch_file_declares_exactly_the_described_arguments(name):
     from launch.launch_description_sources import PythonLaunchDescriptionSource
 
     source = PythonLaunchDescriptionSource(str(LAUNCH_FILES / f'{name}.launch.py'))
     declared = source.try_get_launch_description_without_context().get_launch_arguments()
-    described = argument_rows(make_system(name, {}))
+    described = argument_rows(make_bringup(name, {}))
     names = [argument.name for argument in declared]
     assert names == [*(row['name'] for row in described), 'end_all']
     for argument, row in zip(declared, described, strict=False):
@@ -173,14 +173,21 @@ def test_a_launch_file_declares_exactly_the_described_arguments(name):
     [
         (
             'train_sim',
-            {'task': 'sawyer_reach', 'seed': '3', 'out': 'runs/7', 'headless': 'false'},
+            {'task': 'sawyer_reach', 'seed': '3', 'out': 'runs/7'},
         ),
-        ('deploy_sim', {'robot': 'panda', 'policy': '7', 'set': 'safety.leash=1 command_rate=50'}),
+        (
+            'deploy_sim',
+            {
+                'robot': 'panda',
+                'policy': '7',
+                'set': 'safety.recovery_time=1 command_rate=50',
+            },
+        ),
     ],
 )
 def test_nodes_carry_the_described_parameters(launched, system, given):
     run = launched(given, system)
-    described = make_system(system, given).nodes()
+    described = make_bringup(system, given).nodes()
     assert run.wait_until_up() == {node.name: node.parameters for node in described}
 
 
@@ -284,7 +291,7 @@ def test_all_goes_on_where_rviz_is_not_installed(launched, tmp_path):
     run.gate.write_text('')
     code, out = run.end()
     assert code == 0
-    assert 'going on without rviz: rviz2 was not found' in out
+    assert 'continuing without rviz: rviz2 was not found' in out
 
 
 @pytest.mark.ros
@@ -303,7 +310,7 @@ def test_nodes_stay_on_this_machine_unless_told_otherwise(monkeypatch, given, re
     monkeypatch.delenv(key, raising=False)
     if given:
         monkeypatch.setenv(key, given)
-    (action,) = launch_nodes(make_system('deploy', {'robot': 'ur5e'}).nodes(), True)
+    (action,) = launch_nodes(make_bringup('deploy', {'robot': 'ur5e'}).nodes(), True)
     added = {name[0].text: value[0].text for name, value in action.additional_env or ()}
     assert added.get(key) == reach
 
@@ -311,6 +318,6 @@ def test_nodes_stay_on_this_machine_unless_told_otherwise(monkeypatch, given, re
 def test_a_learner_has_time_to_save_its_work():
     from mher_ros.ros.bringup.launch_files import launch_nodes
 
-    for action in launch_nodes(make_system('train_sim', {}).nodes(), True):
+    for action in launch_nodes(make_bringup('train_sim', {}).nodes(), True):
         assert [part.text for part in action.sigterm_timeout] == ['20.0']
         assert [part.text for part in action.sigkill_timeout] == ['10.0']

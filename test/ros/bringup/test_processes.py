@@ -7,10 +7,8 @@ import subprocess
 import sys
 
 from mher_ros.errors import MherError
-from mher_ros.options import override
-from mher_ros.ros.bringup.processes import command_line, node_environment, run_system
-from mher_ros.ros.bringup.system import NodeSpec, Role
-from mher_ros.ros.bringup.systems import make_system
+from mher_ros.ros.bringup.node_spec import NodeSpec, Role
+from mher_ros.ros.bringup.processes import command_line, node_environment, run_bringup
 import pytest
 
 ECHO = """
@@ -66,9 +64,9 @@ def test_all_goes_on_without_a_window_whose_program_is_not_installed(monkeypatch
         return 0
 
     monkeypatch.setattr('mher_ros.ros.bringup.processes.supervise', supervise)
-    assert run_system('train_sim', {'rviz': True}) == 0
+    assert run_bringup('train_sim', {'rviz': True}) == 0
     assert started == ['sim_node', 'train_node']
-    assert 'going on without rviz: rviz2 was not found' in capsys.readouterr().err
+    assert 'continuing without rviz: rviz2 was not found' in capsys.readouterr().err
     node = NodeSpec('rviz2', 'rviz2', 'rviz', Role.NEEDED)
     with pytest.raises(MherError, match='rviz2 was not found'):
         command_line(node)
@@ -101,16 +99,6 @@ def test_nodes_print_at_once(monkeypatch):
 
 
 # The real nodes
-
-
-@pytest.mark.ros
-def test_defaults_are_those_of_the_nodes():
-    from mher_ros.ros.sim_options import SimOptions
-    from mher_ros.ros.train_node import TrainOptions
-
-    given = {node.executable: node.parameters for node in make_system('train_sim', {}).nodes()}
-    assert override(TrainOptions(), given['train_node']) == TrainOptions()
-    assert override(SimOptions(), given['sim_node']) == SimOptions(stepping='lockstep')
 
 
 @pytest.mark.ros

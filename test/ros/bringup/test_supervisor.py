@@ -4,8 +4,8 @@ import os
 import signal
 
 from mher_ros.errors import MherError
+from mher_ros.ros.bringup.node_spec import Role
 from mher_ros.ros.bringup.supervisor import Patience, Process, supervise
-from mher_ros.ros.bringup.system import Role
 import pytest
 from supervised import node, SAVING, script, STUBBORN
 

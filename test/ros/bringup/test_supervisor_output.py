@@ -2,10 +2,9 @@
 
 import signal
 
-from mher_ros.ros.bringup.supervisor import Patience, Process, supervise
-from mher_ros.ros.bringup.system import Role
+from mher_ros.ros.bringup.node_spec import Role
 import pytest
-from supervised import node, SAVING, script, STUBBORN
+from supervised import node, script
 
 
 def test_each_line_follows_the_name_of_its_process(started):
@@ -45,26 +44,6 @@ def test_text_that_cannot_be_shown_stops_nothing(started, encoding):
         == {'utf-8': '[main] \N{REPLACEMENT CHARACTER} é', 'ascii': '[main] ? ?'}[encoding]
     )
     assert lines[1] == '[main] end'
-
-
-def test_lines_go_to_the_function_that_is_given():
-    lines = []
-    ending = Process('main', script("print('hello'); raise SystemExit(4)"), Role.MAIN)
-    assert supervise([ending], write=lambda *line: lines.append(line)) == 4
-    assert lines == [('main', 'hello'), ('mher', 'main ended with exit code 4')]
-
-
-def test_what_the_function_raises_is_raised_once_all_have_stopped(tmp_path, mark):
-    def write(name, line):
-        raise ValueError(line)
-
-    processes = [
-        Process('main', script(SAVING, str(tmp_path / 'saved')), Role.MAIN),
-        Process('sim', script(STUBBORN), Role.NEEDED),
-    ]
-    with pytest.raises(ValueError, match='pid'):
-        supervise(processes, mark.environment, write, Patience(1.0, 0.1))
-    assert mark.processes() == {}
 
 
 def test_output_that_nobody_reads_stops_everything(started, mark):

@@ -3,8 +3,8 @@
 import os
 import signal
 
+from mher_ros.ros.bringup.node_spec import Role
 from mher_ros.ros.bringup.supervisor import Patience, Process, supervise
-from mher_ros.ros.bringup.system import Role
 import pytest
 from supervised import node, script
 
@@ -61,7 +61,7 @@ def test_asking_again_is_firmer(started):
     run.read_until('[main] got SIGINT')
     run.process.send_signal(signal.SIGINT)
     lines = run.read_until('[main] got SIGTERM')
-    assert lines[0] == '[mher] SIGINT again: firmer'
+    assert lines[0] == '[mher] SIGINT again: sending the next signal'
     run.process.send_signal(signal.SIGINT)
     assert run.end()[0] == 128 + signal.SIGKILL
 
@@ -89,8 +89,8 @@ def test_a_process_that_does_not_end_is_sent_firmer_signals(started, ends_on, co
     run.process.send_signal(signal.SIGINT)
     ended_with, lines = run.end()
     assert ended_with == code
-    told = [line for line in lines if 'in spite of' in line]
-    assert told == [f'[mher] main goes on in spite of {name}' for name in heard]
+    told = [line for line in lines if 'still runs' in line]
+    assert told == [f'[mher] main still runs after {name}' for name in heard]
 
 
 def test_nohup_is_respected(started):

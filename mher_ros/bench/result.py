@@ -1,0 +1,95 @@
+"""The result of a benchmark: figures, tables, samples and a picture, and its files."""
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from mher_ros.errors import MherError
+from mher_ros.experiments.plots import panels, png
+from mher_ros.experiments.provenance import machine_facts
+from mher_ros.experiments.tables import markdown, Table
+from mher_ros.files import write_atomically
+
+HIGHLIGHT, BASELINE = '#D55E00', '#9AA5AE'
+"""Colours of what is measured, and of its baselines."""
+
+
+class BenchError(MherError):
+    """A benchmark that cannot run, or a file of one that cannot be read."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    figures: dict[str, Any]
+    """JSON values by name, for programs; ratios first."""
+    tables: tuple[Table, ...]
+    samples: dict[str, Any]
+    """The single measurements from which the figures are computed."""
+    picture: Figure | None = None
+
+
+def to_dict(name: str, result: Result, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        'benchmark': name,
+        **result.figures,
+        'tables': [dataclasses.asdict(table) for table in result.tables],
+        'when': datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%d %H:%M UTC'),
+        'arguments': dict(arguments),
+        'machine': machine_facts(),
+        'samples': result.samples,
+    }
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BenchError(f'cannot make the folder {folder}: {error.strerror}') from error
+
+
+def write(name: str, values: Mapping[str, Any], picture: Figure | None, folder: Path) -> Path:
+    """Write NAME.png, if there is a picture, and NAME.json into ``folder``; return the latter."""
+    if picture is not None:
+        write_atomically(folder / f'{name}.png', png(picture))
+    path = folder / f'{name}.json'
+    write_atomically(path, (json.dumps(values, indent=1, allow_nan=False) + '\n').encode())
+    return path
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[Table]]:
+    """Return the values that ``write`` wrote, and their tables."""
+    try:
+        values = json.loads(path.read_text())
+        return values, [Table(**one) for one in values['tables']]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise BenchError(f'{path} is not the file of a benchmark: {error!r}') from error
+
+
+def markdown_section(table: Table) -> str:
+    title = f'**{table.title}**' if table.title else ''
+    return '\n\n'.join(filter(None, (title, table.explained, markdown(table))))
+
+
+def ratio_bars(tables: Sequence[Table]) -> Figure:
+    """
+    Return one panel per table, one bar per row: the ratio that its last cell begins with.
+
+    The first row is highlighted.
+    """
+    size = (4.6, 0.5 + 0.34 * max(len(table.rows) for table in tables))
+    with panels([table.title for table in tables], columns=2, size=size) as (figure, axes):
+        for table, ax in zip(tables, axes, strict=True):
+            ratios = [row[-1].partition(' ')[0] for row in table.rows]
+            values = [float(ratio) for ratio in ratios]
+            colours = [HIGHLIGHT] + [BASELINE] * (len(values) - 1)
+            bars = ax.barh([row[0] for row in table.rows], values, color=colours)
+            ax.bar_label(bars, labels=ratios, padding=3)
+            ax.set_xlim(0.0, 1.15 * max(values))
+            ax.invert_yaxis()
+            ax.grid(axis='y', visible=False)
+            ax.set_xlabel(table.header[-1])
+    return figure

@@ -1,0 +1,117 @@
+"""Parts of commands: arguments, readers of their texts, signals, and exit codes."""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+import contextlib
+import math
+import os
+import signal
+import threading
+from typing import Any, NamedTuple
+
+FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+"""Exit codes other than 0."""
+
+Argument = tuple[list[str], dict[str, Any]]
+"""Arguments of ``ArgumentParser.add_argument``."""
+
+
+class Command(NamedTuple):
+    summary: str
+    run: Callable[[argparse.Namespace], int | None]
+    """Returns the exit code; None is 0."""
+    arguments: tuple[Argument, ...] = ()
+    epilog: str = ''
+    commands: Mapping[str, 'Command'] = {}
+    """Subcommands; if there are any, one of them is run instead."""
+    metavar: str = ''
+    """Placeholder for the name of a subcommand in the help."""
+
+
+def argument(flags: str, text: str | None = None, **choices: Any) -> Argument:
+    """Return an argument with these flags, separated by blanks, and this help text."""
+    return flags.split(), {'help': text, **choices}
+
+
+@contextlib.contextmanager
+def stop_on_signal(notice: str = '') -> Iterator[threading.Event]:
+    """Yield an event that the first SIGINT or SIGTERM sets; the second one interrupts."""
+    stop = threading.Event()
+
+    def handle(*_: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        if notice:
+            # Not print: the signal may interrupt a thread that holds its lock.
+            os.write(2, notice.encode())
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def finite(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f'takes a finite number, got {text!r}')
+    return number
+
+
+def port(text: str) -> int:
+    """Read the number of a TCP port; 0 is any free one."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f'takes a whole number from 0 to 65535, got {text!r}')
+    return int(text)
+
+
+def positive(text: str) -> int:
+    return _at_least(text, 1)
+
+
+def positives(text: str) -> list[int]:
+    return [positive(part) for part in text.split(',')]
+
+
+def seed(text: str) -> int:
+    return _at_least(text, 0)
+
+
+def seeds(text: str) -> list[int]:
+    """Read how many seeds, from 1 (``5``), or which (``1-5``, ``1,2,7``)."""
+    if text.isdecimal():
+        return list(range(1, positive(text) + 1))
+    found: list[int] = []
+    for part in text.split(','):
+        first, _, last = part.partition('-')
+        found += range(seed(first), seed(last or first) + 1)
+    if not found:
+        raise argparse.ArgumentTypeError(f'takes seeds such as 5, 1-5 or 1,2,7, got {text!r}')
+    return list(dict.fromkeys(found))
+
+
+def names(text: str) -> list[str]:
+    found = [name.strip() for name in text.split(',')]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f'takes names such as a,b, got {text!r}')
+    return found
+
+
+def _at_least(text: str, low: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = low - 1
+    if value < low:
+        raise argparse.ArgumentTypeError(f'takes a whole number of at least {low}, got {text!r}')
+    return value
+
+
+JSON = argument('--json', 'print one JSON object', action='store_true')
+GOALS_SEED = argument('--seed', 'of the goals (default 0)', type=seed, default=0)

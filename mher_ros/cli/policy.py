@@ -1,0 +1,112 @@
+"""``mher evaluate``, ``export``, ``render`` and ``robot``: policy files and robot files."""
+
+import argparse
+import json
+from pathlib import Path
+
+from mher_ros.cli.arguments import argument, Command, FAILED, GOALS_SEED, JSON, positive
+from mher_ros.registry import trust
+from mher_ros.tasks.rendering import choose_backend
+
+ROBOT_TASK = 'fetch_reach'
+POLICY = argument('policy', metavar='POLICY.onnx')
+ENV = argument(
+    '--env', 'import this env of your own, which the file names', metavar='MODULE:CLASS'
+)
+
+
+def _evaluate(chosen: argparse.Namespace) -> None:
+    from mher_ros.policy import load
+    from mher_ros.policy.evaluation import evaluate_policy, evaluation_lines
+
+    trust(chosen.env)
+    policy = load(Path(chosen.policy))
+    result = evaluate_policy(policy, chosen.episodes, chosen.seed, chosen.workers)
+    print(json.dumps(result) if chosen.json else '\n'.join(evaluation_lines(result)))
+
+
+def _export(chosen: argparse.Namespace) -> None:
+    from mher_ros.learning.run.session import export_run
+
+    trust(chosen.env)
+    print(export_run(Path(chosen.run), Path(chosen.out) if chosen.out else None))
+
+
+def _render(chosen: argparse.Namespace) -> None:
+    choose_backend()
+    from mher_ros.policy import load
+    from mher_ros.policy.evaluation import film_policy
+
+    print(film_policy(load(Path(chosen.policy)), Path(chosen.out), chosen.goals, chosen.seed))
+
+
+def _check_robot(chosen: argparse.Namespace) -> int:
+    choose_backend()
+    from mher_ros.learning.config import make_config
+    from mher_ros.policy.onnx_policy import load
+    from mher_ros.robots.robot import load_robot
+    from mher_ros.simulation.robot_check import draw_check, RobotCheck
+    from mher_ros.tasks import make
+
+    robot = load_robot(chosen.robot)
+    if chosen.policy:
+        interface = load(chosen.policy).interface
+    else:
+        task = robot.simulation_task or ROBOT_TASK
+        interface = make(task, make_config(task).task).interface
+    check = RobotCheck(robot, interface, Path(chosen.urdf) if chosen.urdf else None)
+    print('\n'.join(check.lines()))
+    if chosen.picture:
+        draw_check(check, Path(chosen.picture))
+        print(f'\nwritten: {chosen.picture}')
+    return FAILED if check.problems else 0
+
+
+EVALUATE = Command(
+    'evaluate a policy file on random goals',
+    _evaluate,
+    (
+        POLICY,
+        argument('--episodes', 'goals (default 100)', type=positive, default=100),
+        GOALS_SEED,
+        argument('--workers', 'threads (default: cores, 1 for point2d)', type=positive),
+        ENV,
+        JSON,
+    ),
+)
+EXPORT = Command(
+    "write policy.onnx from a run's checkpoint",
+    _export,
+    (
+        argument('run', 'folder of the run', metavar='RUN'),
+        argument('--out', 'default: policy.onnx in that folder', metavar='FILE'),
+        ENV,
+    ),
+)
+RENDER = Command(
+    'film a policy; needs no screen',
+    _render,
+    (
+        POLICY,
+        argument(
+            '-o --out', 'a .gif, .mp4 or .png file (default policy.gif)', default='policy.gif'
+        ),
+        argument('--goals', 'goals shown (default 3)', type=positive, default=3),
+        GOALS_SEED,
+    ),
+)
+CHECK = Command(
+    "check an arm's robot file: limits, home position, and the reachable part of the workspace",
+    _check_robot,
+    (
+        argument('robot', 'YAML file, or a name in config/robots', metavar='ROBOT'),
+        argument('--urdf', 'model, if the robot file has none', metavar='FILE'),
+        argument(
+            '--policy',
+            f'policy for the workspace (default: its own task, else {ROBOT_TASK})',
+            metavar='FILE',
+        ),
+        argument('--picture', 'PNG of the arm and the workspace', metavar='FILE'),
+    ),
+)
+ROBOT = CHECK._replace(arguments=(), commands={'check': CHECK}, metavar='ACTION')

@@ -1,0 +1,368 @@
+"""The one path from a controller to an arm: which commands are made, and when."""
+
+import copy
+import math
+from typing import Any, Protocol
+
+from mher_ros.control.following import Following
+from mher_ros.control.motion import Command, length, Motion, ToolVelocity
+from mher_ros.control.motion_limiter import MotionLimiter, MotionLimits
+from mher_ros.control.motion_qp import MotionError
+from mher_ros.control.safety_filter import JointFilter, SafetyFilter, ToolFilter
+from mher_ros.control.safety_monitor import SafetyMonitor, SafetyOptions, Status
+from mher_ros.control.stop_latch import StopLatch
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.outputs import OUTPUTS
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+BLIND = 0.02  # commanded displacement without a measured one that starts ``follow_timeout`` [m]
+JOINT_ERROR = 0.5  # largest distance of a joint from its set-point [rad or m]
+NOTHING: Vector = np.empty(0)
+JUMPS = (Status.JOINTS_JUMPED, Status.CLOCK_JUMPED)
+"""Statuses in which the previous state is used instead of the latest."""
+EARLY = 0.1  # part of a command period by which a command may be early, if a state is
+GRID = 0.98  # part of a period between commands, so that they meet states of the same rate
+GRACE = 0.5  # part of a command period for which a command waits for a state
+SENDING = 0.05  # part of a command period that sending may take without delaying the next command
+LEAD, LONGEST_LEAD = 0.4, 1e-3
+"""Part of a command period, and time [s], by which a command is made before it may be sent."""
+PAUSE = 2.5  # command periods, but at least longest_tick, after which an arm is at rest
+LATER, SOONER = 0.5, 0.05
+"""Weights of the newest time in the mean time between commands, if it is longer or shorter."""
+UNDONE = ('_rests', '_due', '_sent_at', '_left_at', 'is_moving')
+"""Attributes that a command changes, besides the filter."""
+RECENT = 1.0  # age of the last command up to which a motion starts at its set-point [s]
+
+
+class Controller(Protocol):
+    """Source of motions: a policy, a straight line or a learning agent."""
+
+    def begin(self, now: float) -> None:
+        """Prepare for the start of a motion."""
+
+    def ask(self, now: float) -> Motion | None:
+        """Return the motion that is asked for; None: hold still. ValueError: it is invalid."""
+
+    def progress(self, tool: Vector) -> tuple[float, float]:
+        """Return the distance of the tool (3,) from its goal, and the threshold [m]."""
+
+
+class CommandPath:
+    """
+    Makes commands for one arm as its controller asks, within all limits.
+
+    Call ``take_state`` for each joint state, and ``tick`` after each state and from ``due`` on: it
+    returns a command or None. Send the command at ``leaves_at``, not before; call ``sent``, and
+    then ``plan``. If there is a reason not to move, commands brake within every limit. After the
+    last one, ``is_stop``, ``tick`` returns None.
+
+    A late command never asks for more than one command period of motion. A motion starts at the
+    last command if that is recent, otherwise at rest at the measured position. If states are
+    missing for ``longest_tick`` the arm brakes, and continues when there are states again.
+
+    Times ``now`` are those of a monotonic clock [s].
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        arm: ArmModel,
+        box: tuple[Vector, Vector],
+        output: str,
+        *,
+        known_box: tuple[Vector, Vector] | None = None,
+        limits: MotionLimits | None = None,
+        safety: SafetyOptions | None = None,
+        command_rate: float = 100.0,
+        latch: StopLatch | None = None,
+    ) -> None:
+        """
+        Keep the tool in ``box``, its low and high corners (3,) [m] in the base frame.
+
+        ``output`` is one of ``OUTPUTS``. ``known_box``: smaller box that the policy was trained
+        in, if it must not leave it. ``latch`` holds stops, and may already hold one.
+        """
+        self._controller, self._arm, self._box = controller, arm, box
+        self.limits = limits or MotionLimits()
+        self._safety = safety or SafetyOptions()
+        self.monitor = SafetyMonitor(
+            self._safety, arm.state_names, arm.lower, arm.upper, latch=latch
+        )
+        self.period = 1.0 / command_rate
+        """Time between two commands [s]."""
+        self.makes_ahead = True
+        """Whether commands are made before they may be sent; False if the clock has steps."""
+        self._pause = max(self.limits.longest_tick, PAUSE * self.period)
+        kind = OUTPUTS[output]
+        self.filter: SafetyFilter = (JointFilter if kind.of_joints else ToolFilter)(
+            arm, MotionLimiter(self.limits, *(known_box or box)), self.period, kind.is_velocity
+        )
+        self._follows = output != 'none'
+        self.is_moving = False
+        """Whether commands are sent: towards a goal, or to brake."""
+        self._rests = True  # whether the last command is at rest
+        self._due = self._sent_at = self._left_at = self._state_at = -math.inf
+        self._is_new = False
+        self._state_gap, self._gap = math.inf, self.period
+        self._joint_count = len(arm.joint_names) if kind.of_joints else 0
+        self._following = Following(self._joint_count)
+        self.positions: Vector = NOTHING
+        """Measured joint positions (n,) [rad or m]; empty until the first state."""
+        self.velocities: Vector = NOTHING
+        """Measured joint velocities (n,) [rad/s or m/s]."""
+        self._tool: Vector | None = None
+        self._asked: Motion | None = None
+        self._is_planned = False
+        self._blind = self._sent = 0.0
+        self._before = self._state()
+        self.leaves_at = -math.inf
+        """Earliest time at which the last command may be sent: one period after the one before."""
+
+    @property
+    def tool(self) -> Vector | None:
+        """Measured position of the tool (3,) [m] in the base frame; None until the first state."""
+        if self._tool is None and self.positions.size:
+            self._tool = self._arm.tool_position(self.positions)
+        return self._tool
+
+    def tool_seen(self, source: str) -> tuple[Vector, Vector]:
+        """Return position (3,) [m] and velocity (3,) [m/s] of the tool from a source."""
+        if source == 'setpoint':
+            return self.filter.tool_position, self.filter.tool_velocity
+        return self._arm.tool(self.positions, self.velocities)
+
+    @property
+    def held_orientation(self) -> Vector | None:
+        """Orientation of the tool during a motion (4,) (w, x, y, z); None: there is none."""
+        return self.filter.orientation if self.is_moving else None
+
+    @property
+    def velocity(self) -> Vector | None:
+        """Commanded velocity of the tool (3,) [m/s]; None: nothing is commanded."""
+        return self.filter.tool_velocity if self.is_moving else None
+
+    @property
+    def due(self) -> float:
+        """Time to make the next command; infinite while a goal or a state is missing."""
+        if not self.is_moving and self.monitor.status is not Status.RUNNING:
+            return math.inf
+        if self._is_new:
+            return self._earliest - self._lead
+        if not self.is_moving:
+            return math.inf
+        # Do not wait for states that are rarer than commands, or no longer received.
+        late = (1.0 + GRACE) * self.period
+        waits = self._state_gap < late and self._due < self._state_at + late
+        return self._due + (GRACE * self.period if waits else 0.0)
+
+    @property
+    def _earliest(self) -> float:
+        """Earliest time to send the next command, after a new state."""
+        return max(self._due - EARLY * self.period, self._left_at + self._least_gap)
+
+    @property
+    def _lead(self) -> float:
+        return min(LEAD * self.period, LONGEST_LEAD) if self.makes_ahead else 0.0
+
+    @property
+    def _least_gap(self) -> float:
+        return (1.0 - EARLY) * self.period
+
+    def take_state(self, now: float, stamp: int, positions: Vector, velocities: Vector) -> bool:
+        """Take a joint state (n,), stamped ``stamp`` [ns]; return whether it is used."""
+        if not self.monitor.take_state(now, stamp, positions, velocities):
+            return False
+        if self.is_moving and self.monitor.status in JUMPS:
+            return False  # one wrong reading must not become the position of the arm
+        still = np.array_equal(positions, self.positions)
+        self._blind, self._sent = self._blind + self._sent if still else 0.0, 0.0
+        self.positions, self.velocities, self._tool = positions, velocities, None
+        self._state_gap, self._state_at, self._is_new = now - self._state_at, now, True
+        return True
+
+    def restart(self) -> None:
+        """Reset states and goal, but not a stop."""
+        self.monitor.restart()
+        self.is_moving, self.positions, self._tool = False, NOTHING, None
+
+    def tick(self, now: float) -> Command | None:
+        """
+        Return the command that is due, if any.
+
+        It computes only what depends on the latest state and on the time; call ``plan`` when the
+        command was sent.
+        """
+        runs = self.monitor.judge(now) is Status.RUNNING
+        if not (runs or self.is_moving) or now < max(self.due, self._earliest - self._lead):
+            return None
+        self._before = self._state()
+        leaves = max(now, self._earliest)
+        if self.is_moving and not self.filter.tied and leaves - self._sent_at > RECENT:
+            # By now the arm may be anywhere: do not move it back to its old set-point.
+            self.is_moving, self._rests = False, True
+            if not runs:
+                return None
+        if not self.is_moving:
+            self._begin(leaves)
+        else:
+            self._pass(leaves - self._sent_at)
+        sees = now - self._state_at <= self._pause
+        if runs and sees and not self._is_planned:
+            self.plan(now)
+            runs = self.monitor.status is Status.RUNNING
+        if self._rests and not (runs and sees):
+            self.is_moving, self._is_new, self._due = runs, False, leaves + self.period
+            return None
+        self._advance(self._asked if runs and sees else None)
+        runs = self.monitor.status is Status.RUNNING
+        self._rests = self.filter.is_at_rest
+        self.is_moving = runs or not self._rests
+        self._is_planned = self._is_new = False
+        self._due += GRID * self.period
+        self.leaves_at = leaves
+        self.sent(leaves, leaves)
+        return self._command(is_stop=not self.is_moving)
+
+    def sent(self, before: float, after: float) -> None:
+        """
+        Record that the last command was sent between these times.
+
+        Pauses count from ``before``, and so does the time to the next command if sending was fast;
+        otherwise this command may have been sent late, and the time counts from ``after``.
+        """
+        left = max(before, after - SENDING * self.period)
+        self._sent_at, self._left_at = before, left
+        self._due = max(self._due, left + self._least_gap)
+
+    def give_up(self) -> Command | None:
+        """
+        Return a command of zero velocity if the arm moves and would keep its last velocity.
+
+        It ignores all limits, so it is only for a node that ends and can no longer brake.
+        """
+        if not (self.is_moving and self.filter.tied):
+            return None
+        self.filter.rest()
+        self.is_moving, self._rests = False, True
+        return self._command(is_stop=True)
+
+    def withhold(self) -> None:
+        """Undo the last command, which was too late to be sent."""
+        self.__dict__.update(self._before)
+        self._is_planned = False
+
+    def _state(self) -> dict[str, Any]:
+        """Return everything that a command changes, so that it can be undone."""
+        return {
+            'filter': copy.copy(self.filter),
+            '_following': copy.copy(self._following),
+            **{name: getattr(self, name) for name in UNDONE},
+        }
+
+    def plan(self, now: float) -> None:
+        """Compute the next motion, after the command was sent: this delays no command."""
+        if not self.is_moving or self.monitor.judge(now) is not Status.RUNNING:
+            return
+        tool = self.tool
+        assert tool is not None
+        self._is_planned = True
+        try:
+            self.filter.prepare(self.positions)
+            self._asked = self._in_reach(self._controller.ask(now), tool)
+        except (MotionError, ValueError) as error:  # from the QP, or from the policy
+            self.monitor.fail(str(error))
+            return
+        if self._follows:
+            self._watch_arm(now, tool)
+        seen = tool if self._follows else self.filter.tool_position
+        self.monitor.approach(now, *self._controller.progress(seen))
+
+    def _advance(self, asked: Motion | None) -> None:
+        """Advance the set-point by one command period: as asked, or braking."""
+        try:
+            if asked is None:
+                self.filter.brake()
+            else:
+                self.filter.advance(asked)
+        except MotionError as error:
+            self.monitor.fail(str(error))
+            self.filter.brake()
+        self._sent += length(self.filter.tool_velocity) * self.period
+
+    def _pass(self, seconds: float) -> None:
+        """Account for the motion of the arm in the time since the last command [s]."""
+        setpoint = self.filter
+        if setpoint.tied:
+            lasted = min(seconds, self._pause)
+            joints = setpoint.joint_velocities
+            self._following.command(
+                setpoint.tool_velocity * lasted, None if joints is None else joints * lasted
+            )
+            if lasted > (1.0 + GRACE) * self.period:
+                setpoint.extrapolate(lasted - self.period)
+            self._gap += (LATER if lasted > self._gap else SOONER) * (lasted - self._gap)
+            setpoint.expect_gap(max(self._gap, self.period))
+        if seconds > self._pause:
+            setpoint.rest()  # the driver has stopped the arm
+
+    def _watch_arm(self, now: float, tool: Vector) -> None:
+        """Check whether the arm follows its commands."""
+        setpoint, (low, high) = self.filter, self._box
+        behind, most = length(setpoint.tool_position - tool), math.inf
+        if setpoint.tied:
+            behind, most = self._following.error(now, tool, self.positions)
+        if self._blind > BLIND or self._joint_error > JOINT_ERROR:
+            behind = math.inf
+        self.monitor.follow(now, behind, most)
+        out = np.maximum(low - tool, tool - high)
+        self.monitor.stay_inside(max(0.0, float(out.max())))
+
+    @property
+    def _joint_error(self) -> float:
+        """Largest distance of a joint from its set-point [rad or m]; 0 if there is none."""
+        sent = self.filter.joint_positions
+        if sent is None or self.filter.tied:
+            return 0.0
+        return float(np.abs(sent - self.positions[: len(sent)]).max())
+
+    def _begin(self, now: float) -> None:
+        """Start at the last command if it is recent, else at rest at the measured position."""
+        if now - self._sent_at > RECENT:
+            self.filter.begin(self.positions)
+        else:
+            self._pass(now - self._sent_at)
+        self.monitor.start_motion()
+        self._following = Following(self._joint_count)
+        self.is_moving, self._rests = True, self.filter.is_at_rest
+        self._controller.begin(now)
+        self._is_planned, self._blind, self._sent = False, 0.0, 0.0
+
+    def _in_reach(self, asked: Motion | None, tool: Vector) -> Motion | None:
+        """Return the motion, limited so that the set-point stays near the tool (3,) [m]."""
+        ahead = self.filter.tool_position - tool
+        distance, most_ahead = length(ahead), self._safety.max_following_error
+        if asked is None or not self._follows:
+            return asked
+        if not isinstance(asked, ToolVelocity):  # joints wait for the arm instead
+            waits = distance >= most_ahead or self._joint_error > JOINT_ERROR
+            return None if waits else asked
+        if distance < most_ahead:
+            return asked
+        wanted = asked.value
+        away = float(wanted @ ahead) / distance
+        most = math.sqrt(self.limits.acceleration * max(0.0, 2.0 * most_ahead - distance))
+        return asked if away <= most else ToolVelocity(wanted - ahead * ((away - most) / distance))
+
+    def _command(self, is_stop: bool) -> Command:
+        setpoint = self.filter
+        return Command(
+            setpoint.tool_position,
+            setpoint.tool_velocity,
+            setpoint.orientation,
+            setpoint.joint_positions,
+            setpoint.joint_velocities,
+            is_stop,
+        )

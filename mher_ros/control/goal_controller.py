@@ -1,0 +1,148 @@
+"""Moves an arm's tool to goals: by a policy, and straight within the threshold."""
+
+from collections.abc import Callable
+import math
+from typing import Any
+
+from mher_ros.control.action_decoder import ActionDecoder
+from mher_ros.control.command_path import CommandPath
+from mher_ros.control.fit import Observer
+from mher_ros.control.motion import length, Motion, ToolVelocity
+from mher_ros.interface import TaskInterface
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.workspace import Workspace
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+Policy = Callable[[Vector, Vector], NDArray[np.floating]]
+
+ARRIVAL = 0.6  # share of the acceleration that is planned for coming to rest at the goal
+GAIN, TIED_GAIN = 20.0, 8.0
+"""Speed per distance near the goal [1/s]; the latter if the loop contains the arm's delay."""
+LEAVE = 1.5  # distance from the goal, in thresholds, from which the policy moves the tool again
+HOLD, RELEASE = 1e-4, 4e-4
+"""Distances from the goal at which the set-point comes to rest, and from which it moves again."""
+SAME = 0.02  # distance of two goals up to which the check of progress continues [m]
+STEP_EARLY = 0.5  # part of a command period by which a step of the policy may be early
+
+
+class GoalController:
+    """
+    Asks for motions of the tool to goals.
+
+    Outside the threshold of the goal the policy decides, at its own period. Within the threshold
+    the tool moves straight to the goal, and then holds still.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None,
+        interface: TaskInterface,
+        arm: ArmModel,
+        workspace: Workspace,
+        output: str,
+        **options: Any,
+    ) -> None:
+        """
+        Ask ``policy``; None: move straight to goals from anywhere in the same workspace.
+
+        FitError if the policy cannot move the arm. ``output`` and ``options``: as ``CommandPath``
+        takes them.
+        """
+        self._policy, self.workspace = policy, workspace
+        self._observe = Observer(interface)
+        self._decoder = ActionDecoder(interface, workspace.scale)
+        self._step = interface.control_period
+        self.threshold = interface.success_threshold * workspace.scale
+        """Distance from the goal that counts as reached [m]."""
+        known_box = None
+        if policy is not None and interface.action_meaning == 'target_displacement':
+            # In training the target never left the box of goals.
+            known_box = workspace.low, workspace.high
+        box = workspace.box_low, workspace.box_high
+        self.path = CommandPath(self, arm, box, output, known_box=known_box, **options)
+        """Turns the motions that this controller asks for into commands."""
+        self._goal: Vector | None = None
+        self._started: Vector | None = None
+        self._finishing = self._holding = False
+        self._step_due = 0.0
+        self._decided: Motion = ToolVelocity(np.zeros(3))
+        self.late = 0
+        """Number of steps of the policy that were more than a control period late."""
+
+    @property
+    def goal(self) -> Vector | None:
+        """Goal of the tool (3,) [m] in the base frame, if any."""
+        return self._goal if self.path.monitor.has_goal else None
+
+    @property
+    def distance(self) -> float:
+        """Distance of the tool from its goal [m]; NaN without a goal or a state."""
+        goal, tool = self.goal, self.path.tool
+        return math.nan if goal is None or tool is None else length(tool - goal)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the tool is at its goal."""
+        return self.distance <= self.threshold
+
+    def take_goal(self, now: float, goal: ArrayLike, outside: str = 'reject') -> Vector:
+        """Accept a goal (3,) [m] and return it, projected if needed; GoalError: it is refused."""
+        taken = self.workspace.admit(goal, outside)
+        # The same goal with noise must not restart the check of progress.
+        is_new = self._started is None or length(taken - self._started) > SAME
+        self.path.monitor.take_goal(now, is_new)
+        if is_new:
+            self._started = taken
+        if self._goal is None or not np.array_equal(taken, self._goal):
+            self._finishing = self._holding = False
+        self._goal = taken
+        return taken
+
+    def begin(self, now: float) -> None:
+        """Ask the policy at once when a motion starts."""
+        self._step_due = now
+
+    def progress(self, tool: Vector) -> tuple[float, float]:
+        assert self._goal is not None
+        return length(tool - self._goal), self.threshold
+
+    def ask(self, now: float) -> Motion | None:
+        """Return the motion of the policy, or straight to the goal; None at the goal."""
+        goal, setpoint = self._goal, self.path.filter
+        assert goal is not None
+        left = goal - setpoint.tool_position
+        distance = length(left)
+        self._finishing = distance <= self.threshold * (LEAVE if self._finishing else 1.0)
+        self._holding = self._finishing and distance <= (RELEASE if self._holding else HOLD)
+        if self._policy is not None and now >= self._step_due - STEP_EARLY * self.path.period:
+            self._decide(now)
+        if self._holding:
+            return None
+        # From this speed the set-point can stop at the goal.
+        braking = ARRIVAL * self.path.limits.acceleration
+        gain = TIED_GAIN if setpoint.tied else GAIN
+        most = 2.0 * distance / (1.0 / gain + math.sqrt(gain**-2 + 2.0 * distance / braking))
+        if self._finishing or self._policy is None:
+            return ToolVelocity(left * (most / max(distance, HOLD)))
+        decided = self._decided
+        if isinstance(decided, ToolVelocity) and (speed := length(decided.value)) > most:
+            return ToolVelocity(decided.value * (most / speed))
+        return decided
+
+    def _decide(self, now: float) -> None:
+        """Ask the policy for its next action, and decode it."""
+        self._step_due += self._step
+        if now > self._step_due:
+            self.late += 1
+            self._step_due = now + self._step
+        assert self._policy is not None and self._goal is not None
+        space = self.workspace
+        tools = {
+            source: (space.to_policy(position), space.velocity_to_policy(velocity))
+            for source in self._observe.sources
+            for position, velocity in (self.path.tool_seen(source),)
+        }
+        action = self._policy(self._observe(tools), space.to_policy(self._goal))
+        self._decided = self._decoder.decode(action)

@@ -1,0 +1,479 @@
+"""
+The safety filter: returns a command near the motion that is asked for, within all limits.
+
+It treats all controllers alike. It holds the set-point, the commanded state of the arm, and
+advances it by one command period at a time. Consecutive set-points keep every limit over one
+command period, even if commands are late or early: the arm's controller may carry out a command in
+one period without smoothing it.
+"""
+
+import abc
+import math
+
+from mher_ros.control.motion import JointVelocities, length, Motion, ToolVelocity
+from mher_ros.control.motion_limiter import MotionLimiter
+from mher_ros.control.motion_qp import MotionError, MotionQP
+from mher_ros.robots.arm_model import ArmModel
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+DELAY = 0.25  # largest delay of a motion: 0.15 of an arm and 0.1 of a late command [s]
+SETTLING = 0.5  # time constant with which a tied set-point converges to the measured arm [s]
+PLANNED = 0.85  # share of the joints' accelerations for plans, which are approximate
+SPEED = 0.98  # the same for the tool's speed
+TIED = 0.85  # share of the tool's limits for a tied set-point, which is not exactly the arm
+BRAKING = 0.9  # share of the accelerations that a braking motion uses
+CURVED = 0.6  # share of the tool's acceleration for the curvature of a braking motion
+MISSING = 0.1  # share of the tool's speed by which the asked velocity may exceed the possible one
+ALONG = 0.3  # least cosine between the tool velocities that are asked for and possible
+ATTEMPTS = 10  # to find a safe motion near the one that is asked for
+LESS = 0.6  # factor of the difference from braking, from one attempt to the next
+TURNS = 4  # attempts that keep their speed but turn back into the box
+TURN = 1.2  # change of the velocity in such an attempt, relative to that out of the box
+BEND = 4.0  # assumed curvature of a braking motion near a face of the box [1/m]
+AWAY = 0.1  # share of its speed with which the tool leaves a face that is too close
+INSET = 0.005  # distance of a braking motion from the box, as a share of its length
+CUBIC = 0.0081  # error of a parabola through three points, over the third power of the turn
+ON_A_FACE = 1e-9  # rounding error of a distance from the box [m]
+SINGULAR = 1e-4 * np.eye(3)  # limits such a change near a singularity [m^2]
+SAMPLES, SAMPLED = 8, 0.95
+"""Parts of a braking motion of joints that are checked; share of the acceleration for them."""
+CUTS = 6  # most planes that approximate the limits of the tool's speed and acceleration
+TOUCHES = 1e-3  # share by which the QP may exceed such a limit: its solution is certified anyway
+ROUNDING = 1.0 - 1e-9
+STILL = 1e-9  # velocity of a joint or tool that counts as rest [rad/s or m/s]
+
+
+class SafetyFilter(abc.ABC):
+    """
+    Advances the set-point of the tool, and of the joints if these are commanded; base frame.
+
+    There is always a command that slows down within the limits: ``brake``.
+    """
+
+    tool_position: Vector
+    """(3,) [m]"""
+    tool_velocity: Vector
+    """Its displacement by the last command over one command period (3,) [m/s]."""
+    orientation: Vector
+    """Of the tool (4,) (w, x, y, z)."""
+    joint_positions: Vector | None = None
+    """(k,) [rad or m], if joints are commanded."""
+    joint_velocities: Vector | None = None
+    """Displacement by the last command over one command period (k,) [rad/s or m/s]."""
+
+    def __init__(self, arm: ArmModel, limiter: MotionLimiter, period: float, tied: bool) -> None:
+        """
+        Advance by ``period`` [s] with each command.
+
+        ``tied``: the arm is commanded by velocities. Commands then do not determine its position,
+        so the set-point slowly converges to the measured one.
+        """
+        self._arm, self._limiter, self._period, self.tied = arm, limiter, period, tied
+        self._kept = math.exp(-period / SETTLING)
+
+    @abc.abstractmethod
+    def begin(self, positions: Vector) -> None:
+        """Put the set-point at rest at the measured joint positions (n,)."""
+
+    @abc.abstractmethod
+    def rest(self) -> None:
+        """Assume that the arm is at rest at the set-point."""
+
+    @abc.abstractmethod
+    def extrapolate(self, seconds: float) -> None:
+        """Continue with the last velocity, as an arm that is commanded by velocities does."""
+
+    def expect_gap(self, gap: float) -> None:
+        """Keep room to brake before the box with commands every ``gap`` [s]."""
+        self._limiter.plan_braking(self._period / gap)
+
+    @abc.abstractmethod
+    def prepare(self, positions: Vector) -> None:
+        """Prepare the next command from the measured joint positions (n,)."""
+
+    @abc.abstractmethod
+    def advance(self, asked: Motion) -> None:
+        """Advance by one period, nearly as asked; MotionError if no such motion was found."""
+
+    @abc.abstractmethod
+    def brake(self) -> None:
+        """Advance by one period, slowing down."""
+
+    @property
+    @abc.abstractmethod
+    def is_at_rest(self) -> bool:
+        """Whether the last command was one of zero velocity."""
+
+
+class ToolFilter(SafetyFilter):
+    """For an arm that is commanded by poses or velocities of its tool."""
+
+    def begin(self, positions: Vector) -> None:
+        self.tool_position, self.orientation = self._arm.tool_pose(positions)
+        self.rest()
+
+    def rest(self) -> None:
+        self.tool_velocity = np.zeros(3)
+
+    def extrapolate(self, seconds: float) -> None:
+        self.tool_position = self.tool_position + self.tool_velocity * seconds
+
+    def prepare(self, positions: Vector) -> None:
+        """Converge to the tool if tied to it."""
+        if self.tied:
+            tool = self._arm.tool_position(positions)
+            self.tool_position = tool + (self.tool_position - tool) * self._kept
+
+    def advance(self, asked: Motion) -> None:
+        """Advance within the limits of the tool."""
+        if not isinstance(asked, ToolVelocity):
+            raise MotionError('joints cannot be moved by commands to the tool')
+        self._limiter.velocity = self.tool_velocity
+        self.tool_velocity = self._limiter.next(self.tool_position, asked.value, self._period)
+        self.tool_position = self.tool_position + self.tool_velocity * self._period
+
+    def brake(self) -> None:
+        """Slow down on a straight line."""
+        self.advance(ToolVelocity(np.zeros(3)))
+
+    @property
+    def is_at_rest(self) -> bool:
+        return not self.tool_velocity.any()
+
+
+class JointFilter(SafetyFilter):
+    r"""
+    For an arm that is commanded by positions or velocities of its joints.
+
+    Each command is certified: from its set-point the joints can brake to rest in proportion,
+    :math:`\dot q(t) = \dot q_0 (1 - t / \tau)`, within the accelerations of joints and tool, in
+    the joints' ranges and the tool's box. Joint velocities that can be certified pass unchanged.
+    Otherwise a QP finds the nearest motion within the linear limits, which is blended with the
+    braking motion until the result is certified. So there is always a safe command: the next one
+    of the braking motion.
+    """
+
+    joint_positions: Vector
+    joint_velocities: Vector
+
+    def __init__(self, arm: ArmModel, limiter: MotionLimiter, period: float, tied: bool) -> None:
+        super().__init__(arm, limiter, period, tied)
+        limits = limiter.limits
+        self._qp = MotionQP(arm)
+        self._count = len(arm.joint_names)
+        self._most_change = ROUNDING * arm.acceleration_limits * period
+        self._change = PLANNED * self._most_change
+        self._braking = BRAKING * arm.acceleration_limits
+        share = TIED if tied else 1.0
+        self._speed, self._acceleration = share * limits.speed, share * limits.acceleration
+        self._planned = PLANNED * share * period
+        self._others = np.empty(0)
+        self._is_prepared = False
+        # Displacements of commands that an arm with a delay has not carried out yet.
+        self._pending = np.zeros((math.ceil(DELAY / period) if tied else 0, self._count))
+        self._room = np.zeros(self._count), np.zeros(self._count)
+        # No joint moves the tool on a radius larger than the length of the arm.
+        model = arm.model
+        offsets = (*model.body_pos[2:], model.site_pos[0])
+        self._cubic = CUBIC * sum(length(offset) for offset in offsets)
+
+    def begin(self, positions: Vector) -> None:
+        count = self._count
+        self.joint_positions, self._others = positions[:count].copy(), positions[count:]
+        self.tool_position, self.orientation = self._arm.tool_pose(positions)
+        self._qp.nominal = self.joint_positions
+        self._pending = np.zeros_like(self._pending)
+        self.rest()
+
+    def rest(self) -> None:
+        self.joint_velocities, self.tool_velocity = np.zeros(self._count), np.zeros(3)
+        self._asked = self.tool_velocity
+        self._moves_joints = False
+        self._slowing, self._outward = np.zeros(self._count), np.zeros(3)
+        self._is_prepared = False
+
+    def extrapolate(self, seconds: float) -> None:
+        self.joint_positions = self.joint_positions + self.joint_velocities * seconds
+        self.tool_position = self._tool_at(self.joint_positions)
+        ahead = self._tool_at(self.joint_positions + self.joint_velocities * self._period)
+        self.tool_velocity = self._asked = (ahead - self.tool_position) / self._period
+        self._pending = self._pending.copy()
+        self._pending[-1] += self.joint_velocities * seconds
+        self._is_prepared = False
+
+    def prepare(self, positions: Vector) -> None:
+        """Compute everything that does not depend on the motion that is asked for."""
+        count = self._count
+        self._others = positions[count:]
+        if self.tied:
+            measured = positions[:count]
+            self.joint_positions = measured + (self.joint_positions - measured) * self._kept
+            self._room = self._find_room(measured)
+        start = self._with_others(self.joint_positions)
+        self.tool_position = self._arm.tool_position(start)
+        self._qp.prepare(start, self.orientation, self._room)
+        self._is_prepared = True
+
+    def _find_room(self, measured: Vector) -> tuple[Vector, Vector]:
+        """
+        Return the possible displacements from the set-point, down and up (k,) [rad or m].
+
+        The arm at ``measured`` (k,) may still carry out the commands of the last ``DELAY``.
+        """
+        pending = np.cumsum(self._pending[::-1], axis=0)
+        ahead = measured - self.joint_positions
+        least, most = ahead + pending.min(axis=0), ahead + pending.max(axis=0)
+        return np.minimum(least, 0.0), np.maximum(most, 0.0)
+
+    def advance(self, asked: Motion) -> None:
+        """Advance within the limits of joints and tool."""
+        if not self._is_prepared:
+            self.prepare(self._with_others(self.joint_positions))
+        self._is_prepared = False
+        if isinstance(asked, JointVelocities):
+            self._move_joints(asked.values)
+        else:
+            self._move_near(self._along(asked.value))
+
+    def _move_joints(self, velocities: Vector) -> None:
+        """Command these velocities (k,) if they are safe, else the nearest safe ones."""
+        if velocities.shape != (self._count,) or not math.isfinite(velocities.sum()):
+            raise MotionError(f'{self._count} finite velocities are expected, got {velocities}')
+        self._moves_joints = True
+        if not (self._is_within_limits(velocities) and self._try(velocities)):
+            self._move_near(self._nearest(velocities))
+        # A motion of the tool that follows keeps this orientation.
+        self._asked, self._qp.nominal = self.tool_velocity, self.joint_positions
+        self.orientation = self._arm.tool_pose(self._with_others(self.joint_positions))[1]
+
+    def _move_near(self, velocities: Vector) -> None:
+        """Command the first certified blend of ``velocities`` (k,) with braking."""
+        braked, turns = self._braked(), 0
+        for _ in range(ATTEMPTS):
+            if self._try(velocities):
+                return
+            if self._outward.any() and turns < TURNS:
+                turns += 1
+                velocities = self._turned(velocities, -TURN * self._outward)
+            else:
+                velocities = braked + LESS * (velocities - braked)
+        self._move(braked)
+
+    def _along(self, wanted: Vector) -> Vector:
+        """Return joint velocities (k,) for about this velocity of the tool (3,) [m/s]."""
+        self._limiter.velocity = self._last_asked()
+        slower = min(1.0, SPEED * self._speed / max(STILL, length(wanted)))
+        wanted = self._off_faces(slower * wanted)
+        asked = self._asked = self._limiter.next(self.tool_position, wanted, self._planned)
+        found = self._qp.move(asked, self.joint_velocities, self._change)
+        given = self._qp.tool_velocity(found)
+        if given @ asked < ALONG * math.sqrt((given @ given) * (asked @ asked)):
+            # No motion in that direction is possible: the joints would only drift.
+            return self._braked()
+        return found
+
+    def _is_within_limits(self, velocities: Vector) -> bool:
+        """Return whether velocities (k,) keep the joints' limits and room before the box."""
+        least, most = self._limiter.velocities_at(self.tool_position)
+        tool = self._qp.tool_velocity(velocities)
+        change = np.abs(velocities - self.joint_velocities)
+        return bool(
+            (np.abs(velocities) <= self._arm.velocity_limits).all()
+            and (change <= self._most_change).all()
+            and (least <= tool).all()
+            and (tool <= most).all()
+        )
+
+    def _nearest(self, wanted: Vector) -> Vector:
+        """
+        Return the joint velocities (k,) nearest to ``wanted`` within the linearised limits.
+
+        The limits of the tool's speed and acceleration are balls: tangent planes are added where
+        the solution leaves them.
+        """
+        jacobian, last = self._qp.jacobian, self.tool_velocity
+        least, most = self._limiter.velocities_at(self.tool_position)
+        rows = [*jacobian, *-jacobian]
+        bounds = [*most, *-least]
+        speed, change = SPEED * self._speed, self._planned * self._acceleration
+        nearest = self._braked()
+        for _ in range(CUTS):
+            found = self._qp.nearest(wanted, self.joint_velocities, self._change, rows, bounds)
+            if found is None:
+                break
+            nearest, velocity = found, jacobian @ found
+            for size, centre, radius in (
+                (length(velocity), 0.0 * last, speed),
+                (length(velocity - last), last, change),
+            ):
+                if size > radius * (1.0 + TOUCHES):
+                    normal = (velocity - centre) / size
+                    rows.append(normal @ jacobian)
+                    bounds.append(radius + float(normal @ centre))
+                    break
+            else:
+                break
+        return nearest
+
+    def _off_faces(self, wanted: Vector) -> Vector:
+        """
+        Return a tool velocity (3,) that keeps a distance from the faces of the box.
+
+        A braking motion of the joints is not a straight line: the distance is that by which it may
+        bend towards a face. At rest it is 0.
+        """
+        speed = length(self.tool_velocity)
+        stopping = speed * speed / (2.0 * BRAKING * self._acceleration)
+        room = 0.5 * BEND * stopping * stopping
+        if room < ON_A_FACE:
+            return wanted
+        limiter, tool, away = self._limiter, self.tool_position, AWAY * speed
+        # 1 on a face or outside, 0 if there is enough room.
+        low = 1.0 - np.clip((tool - limiter.box_low) / room, 0.0, 1.0)
+        high = 1.0 - np.clip((limiter.box_high - tool) / room, 0.0, 1.0)
+        least = np.where(low > 0.0, away * low, -np.inf)
+        most = np.where(high > 0.0, -away * high, np.inf)
+        return wanted if (least > most).any() else np.clip(wanted, least, most)
+
+    def _turned(self, velocities: Vector, by: Vector) -> Vector:
+        """Return joint velocities (k,) that change the tool's velocity ``by`` (3,) [m/s]."""
+        rows = self._qp.jacobian
+        change = rows.T @ np.linalg.solve(rows @ rows.T + SINGULAR, by)
+        most, last, limit = self._most_change, self.joint_velocities, self._arm.velocity_limits
+        turned = np.clip(velocities + change, last - most, last + most)
+        return np.clip(turned, -limit, limit)
+
+    def _last_asked(self) -> Vector:
+        """Return the last tool velocity that was asked for (3,), near the commanded one."""
+        missing = self._asked - self.tool_velocity
+        share = MISSING * self._speed / max(STILL, length(missing))
+        return self.tool_velocity + min(1.0, share) * missing
+
+    def brake(self) -> None:
+        """Slow down as certified, or faster if that can be certified."""
+        self._is_prepared = False
+        braked = self._braked()
+        if not self._try(braked):
+            self._move(braked)
+        self._asked = self.tool_velocity
+
+    @property
+    def is_at_rest(self) -> bool:
+        return not self.joint_velocities.any()
+
+    def _braked(self) -> Vector:
+        """Return the next velocities (k,) of the certified braking motion."""
+        speed = np.abs(self.joint_velocities).max()
+        slowing = np.abs(self._slowing).max()
+        if speed <= slowing or speed <= STILL:
+            return np.zeros(self._count)
+        return self.joint_velocities - self._slowing
+
+    def _try(self, velocities: Vector) -> bool:
+        """
+        Command these velocities (k,) if they, and braking from there, keep every limit.
+
+        If only the box prevents it, ``_outward`` is the velocity out of the box (3,) [m/s].
+        """
+        period, most = self._period, self._acceleration
+        self._outward = np.zeros(3)
+        here, tool = self.joint_positions, self.tool_position
+        there = here + velocities * period
+        reached = self._tool_at(there)
+        velocity = (reached - tool) / period
+        speed = length(velocity)
+        if speed > self._speed or length(velocity - self.tool_velocity) > most * period:
+            return False
+        # How the tool would accelerate if the joints kept these velocities.
+        curve = length(self._tool_at(there + velocities * period) - 2.0 * reached + tool)
+        curve /= period * period
+        if curve > CURVED * most:
+            return False
+        fastest = float((np.abs(velocities) / self._braking).max())
+        time = max(speed / (BRAKING * most - curve), fastest, period)
+        end = there + velocities * (0.5 * time)
+        arm, (down, up) = self._arm, self._room
+        if not (
+            (end + up <= np.maximum(arm.upper, here + up)).all()
+            and (end + down >= np.minimum(arm.lower, here + down)).all()
+        ):
+            return False
+        if self._moves_joints and not self._brakes_slowly(there, velocities, time):
+            return False
+        middle = self._tool_at(there + velocities * (0.25 * time))
+        turned = float(np.abs(velocities).sum()) * (0.5 * time)
+        inset = self._cubic * turned**3
+        out = self._leaves_box(tool, reached, middle, self._tool_at(end), inset)
+        if out.any():
+            self._outward = out * (2.0 / time)
+            return False
+        self._slowing = velocities * (period / time)
+        self._set(velocities, there, reached)
+        return True
+
+    def _brakes_slowly(self, there: Vector, velocities: Vector, time: float) -> bool:
+        """
+        Return whether the tool keeps its limits while joints brake for ``time`` [s].
+
+        Joints that hardly move the tool now may move it faster while they brake. This does not
+        happen for velocities that come from a motion of the tool.
+        """
+        parts = np.linspace(0.0, 1.0, SAMPLES + 1)
+        shares = 0.5 * time * parts * (2.0 - parts)
+        tools = np.array([self._tool_at(there + share * velocities) for share in shares])
+        seconds = time / SAMPLES
+        speeds = np.diff(tools, axis=0) / seconds
+        changes = np.diff(speeds, axis=0) / seconds
+        return bool(
+            (np.linalg.norm(speeds, axis=1) <= SPEED * self._speed).all()
+            and (np.linalg.norm(changes, axis=1) <= SAMPLED * self._acceleration).all()
+        )
+
+    def _leaves_box(
+        self, tool: Vector, start: Vector, middle: Vector, end: Vector, inset: float
+    ) -> Vector:
+        """
+        Return the signed distances by which the tool would leave its box (3,) [m].
+
+        It moves to ``start``, and brakes through ``middle`` to ``end``, on a parabola with an
+        error of up to ``inset`` [m]. Outside, it may not move farther out.
+        """
+        limiter = self._limiter
+        low = np.minimum(limiter.box_low, tool) - ON_A_FACE
+        high = np.maximum(limiter.box_high, tool) + ON_A_FACE
+        out = np.minimum(start - low, 0.0) + np.maximum(start - high, 0.0)
+        inset += INSET * length(end - start)
+        bend = 2.0 * (start + end - 2.0 * middle)
+        slope = end - start - bend
+        farthest = end
+        with np.errstate(divide='ignore', invalid='ignore'):
+            turns_at = -0.5 * slope / bend
+        turns = (turns_at > 0.0) & (turns_at < 1.0)
+        if turns.any():
+            farthest = np.where(turns, start + 0.5 * slope * turns_at, end)
+        for place in (farthest, end):
+            beyond = np.minimum(place - low - inset, 0.0) + np.maximum(place - high + inset, 0.0)
+            out = np.where(np.abs(beyond) > np.abs(out), beyond, out)
+        return out
+
+    def _move(self, velocities: Vector) -> None:
+        """Command velocities (k,) of the braking motion, which is already certified."""
+        there = self.joint_positions + velocities * self._period
+        self._set(velocities, there, self._tool_at(there))
+
+    def _set(self, velocities: Vector, positions: Vector, tool: Vector) -> None:
+        self.tool_velocity = (tool - self.tool_position) / self._period
+        self.joint_positions, self.joint_velocities = positions, velocities
+        if self.tied:
+            self._pending = np.concatenate((self._pending[1:], velocities[None] * self._period))
+        self.tool_position = tool
+
+    def _tool_at(self, joint_positions: Vector) -> Vector:
+        return self._arm.tool_position(self._with_others(joint_positions))
+
+    def _with_others(self, joint_positions: Vector) -> Vector:
+        """Return joints (n,): the commanded ones (k,), and the others as measured."""
+        return np.concatenate((joint_positions, self._others))

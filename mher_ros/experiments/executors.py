@@ -1,0 +1,186 @@
+"""Executors of jobs: processes on this machine, or a Ray cluster."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator, Sequence
+import contextlib
+import importlib
+import logging
+import multiprocessing
+from multiprocessing.connection import Connection, wait
+import os
+import signal
+import socket
+import threading
+from typing import Any
+
+from mher_ros.experiments.jobs import attempt, Event, Events, Failure, Job, Lost, RETRIES
+from mher_ros.experiments.provenance import code_digest, cores
+from mher_ros.options import OptionError
+
+OBJECT_STORE = 100 * 1024**2  # size [bytes]; a result has some hundred kilobytes
+CONNECT_TIMEOUT = 10.0  # [s]
+EMBEDDED = {
+    # In spite of its name, this keeps a cluster on the loopback interface on Linux, too.
+    'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER': '0',
+    'RAY_USAGE_STATS_ENABLED': '0',
+}
+
+
+def run_local(jobs: Sequence[Job], processes: int | None = None) -> Events:
+    """
+    Do the jobs in their order, by default as many at once as there are cores, and yield events.
+
+    If a process is killed, only its job is lost, and started again. The processes always end with
+    this one.
+    """
+    waiting = collections.deque(jobs)
+    losses: collections.Counter[Job] = collections.Counter()
+    with contextlib.ExitStack() as stack:
+        count = min(processes or cores(), len(waiting))
+        idle = [stack.enter_context(_Worker()) for _ in range(count)]
+        busy: dict[Connection, _Worker] = {}
+        while waiting or busy:
+            while waiting and idle:
+                worker, job = idle.pop(), waiting.popleft()
+                busy[worker.pipe] = worker
+                worker.begin(job)
+            for pipe in wait(list(busy)):
+                assert isinstance(pipe, Connection)
+                worker = busy.pop(pipe)
+                job, event = worker.job, worker.take()
+                if isinstance(event, Lost):
+                    idle.append(stack.enter_context(_Worker()))
+                    losses[job] += 1
+                    if losses[job] > RETRIES:
+                        event = Failure(f'{event.reason}, {losses[job]} times')
+                    else:
+                        waiting.appendleft(job)
+                else:
+                    idle.append(worker)
+                yield job, event
+
+
+class _Worker:
+    job: Job
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context('spawn')
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self._process.start()
+        # Only the process holds this end now: when it ends, reading from the pipe ends.
+        theirs.close()
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+
+    def begin(self, job: Job) -> None:
+        """Send the process a job; if the process has ended, ``take`` returns that."""
+        self.job = job
+        with contextlib.suppress(OSError):
+            self.pipe.send((job, code_digest()))
+
+    def take(self) -> Event:
+        try:
+            event: Event = self.pipe.recv()
+            return event
+        except (EOFError, OSError):
+            self._process.join()
+            code = self._process.exitcode or 0
+            how = f'by signal {-code}' if code < 0 else f'with code {code}'
+            return Lost(f'its process was ended {how}')
+
+
+def _work(pipe: Any) -> None:
+    # A terminal sends Ctrl-C to all its processes; only the main process handles it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        try:
+            job, code = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(attempt(job, code))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def run_on_ray(
+    jobs: Sequence[Job], address: str | None = None, processes: int | None = None
+) -> Events:
+    """
+    Do the jobs on the cluster at ``address``, by default one on this machine's cores.
+
+    Every node of the cluster needs the same mher_ros, but no shared files: results come back
+    through Ray. Ray starts a job again if its worker ends.
+    """
+    if address is not None and processes is not None:
+        raise OptionError('--processes is only for this machine; a cluster has its own limit')
+    with _cluster(address, processes) as ray:
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(attempt)
+        running = {remote.remote(job, code_digest()): job for job in jobs}
+        while running:
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            yield running.pop(done), _event(ray, done)
+
+
+@contextlib.contextmanager
+def _cluster(address: str | None, processes: int | None) -> Iterator[Any]:
+    if address is None:
+        for key, value in EMBEDDED.items():
+            os.environ.setdefault(key, value)
+    try:
+        ray = importlib.import_module('ray')
+    except ImportError:
+        raise OptionError(
+            "--on ray needs the package ray: pip install 'mher_ros[ray]', or pip install ray"
+        ) from None
+    if address is not None:
+        _check_address(address)
+    own: dict[str, Any] = {
+        'num_cpus': processes or cores(),
+        'include_dashboard': False,
+        'object_store_memory': OBJECT_STORE,
+    }
+    choices = {'address': address} if address else {'address': 'local', **own}
+    try:
+        ray.init(**choices, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        where = f'at {address}' if address else 'on this machine'
+        raise OptionError(f'no Ray cluster {where}: {error}') from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """Raise OptionError at once if nothing answers; Ray would try for minutes."""
+    host, _, port = address.removeprefix('ray://').rpartition(':')
+    if not host or not port.isdecimal():
+        raise OptionError(f'--ray-address takes HOST:PORT, got {address!r}')
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
+    except OSError as error:
+        raise OptionError(f'no Ray cluster at {address}: {error}') from error
+
+
+def _event(ray: Any, done: Any) -> Event:
+    try:
+        event: Event = ray.get(done)
+        return event
+    except ray.exceptions.RayError as error:
+        first = next(filter(None, map(str.strip, str(error).splitlines())), '')
+        return Failure(f'{type(error).__name__}: {first}', str(error))

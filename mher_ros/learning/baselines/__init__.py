@@ -1,0 +1,1 @@
+"""Baselines with parts of their own."""

@@ -1,0 +1,1 @@
+"""The agent: networks, losses, replay buffer."""

@@ -1,0 +1,1 @@
+"""One run: training loop, progress, recorded episodes, start and resume."""

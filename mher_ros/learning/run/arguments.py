@@ -1,0 +1,42 @@
+"""What a user chooses for a run, declared once."""
+
+import dataclasses
+
+from mher_ros.learning.presets import ALGORITHMS, PRESETS
+from mher_ros.options import option
+
+# A copy, because `ros2 launch` may run without what mher_ros.tasks imports; a test compares them.
+TASKS = ('point2d_large', 'point2d_four_room', 'fetch_reach', 'sawyer_reach', 'reacher')
+
+
+@dataclasses.dataclass(frozen=True)
+class RunArguments:
+    """Arguments of a run: of ``mher train``, of the launch files, and parameters of train_node."""
+
+    task: str = option('fetch_reach', 'task to learn', choices=TASKS)
+    robot: str = option(
+        '', 'learn the task reach on this arm: a name from config/robots, or a YAML file'
+    )
+    algorithm: str = option('mher', 'learning algorithm', choices=tuple(ALGORITHMS))
+    preset: str = option(
+        'fast', f'values of the other options: {", ".join(PRESETS)}', choices=tuple(PRESETS)
+    )
+    seed: int = option(
+        0, 'seed of random numbers; the same seed gives the same run', low=0, high=2**63 - 1
+    )
+    steps: int = option(
+        0,
+        'stop after this many environment steps, warm-up included; 0: as the preset says',
+        low=0,
+        high=2**63 - 1,
+    )
+    until: float = option(
+        -1.0,
+        'stop once this success rate holds over two evaluations; 0: never; -1: as the preset says',
+        low=-1.0,
+        high=1.0,
+    )
+    max_minutes: float = option(0.0, 'stop after this time [min]; 0: never', low=0.0, high=1e6)
+    set: str = option('', "other options, as 'key=value key=value'; `mher options` lists them")
+    out: str = option('', 'folder of the run; empty: a new one below runs/')
+    resume: bool = option(False, 'true: continue the run in the folder out, with its own options')

@@ -1,0 +1,1 @@
+"""Arms as data: robot file, model (URDF or MJCF), kinematics, workspace, command outputs."""

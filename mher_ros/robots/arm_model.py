@@ -1,0 +1,241 @@
+"""The kinematics of an arm, from its joints to its tool."""
+
+import dataclasses
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from mher_ros.robots.description import (
+    after,
+    Description,
+    DescriptionError,
+    Joint,
+    Pose,
+    pose_of,
+    some,
+)
+from mher_ros.robots.mjcf import read_mjcf
+from mher_ros.robots.model_file import find_file, parse_model, read_model
+from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION
+from mher_ros.robots.urdf import read_urdf
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+TOOL = 'tool'  # site of the model at the tool
+ACCELERATIONS = {'hinge': 4.0, 'slide': 1.0}
+"""Acceleration limits of joints for which the robot file gives none [rad/s^2, m/s^2]."""
+UNITS = {'hinge': 'rad', 'slide': 'm'}
+MAX_MOVING = 64  # joints between base and tool
+
+
+class ArmModel:
+    """
+    The chain of joints from the base of an arm to its tool.
+
+    The state of a joint of the chain is needed even if it is not commanded, for example a torso.
+    """
+
+    def __init__(self, robot: Robot, text: str | None = None) -> None:
+        """``text``: the model as URDF or MJCF; default: the file that ``robot`` names."""
+        description = read_description(robot, text)
+        self.base_frame = robot.base_frame or description.root
+        """Frame of the tool's positions, velocities and orientations."""
+        self.joint_names = robot.joints
+        """Commanded joints (k)."""
+        start, chain = description.chain(self.base_frame, robot.tool_frame)
+        joints = _checked([joint for joint in chain if joint.kind != 'fixed'], robot)
+        others = tuple(name for name in joints if name not in robot.joints)
+        self.state_names = (*robot.joints, *others)
+        """Joints whose state is needed (n), the commanded ones first."""
+        self.units = tuple(UNITS[joints[name].kind] for name in self.state_names)
+        """Units of their positions (n)."""
+        commanded = [joints[name] for name in robot.joints]
+        self.lower = np.array([joint.lower for joint in commanded])
+        self.upper = np.array([joint.upper for joint in commanded])
+        """Limits of the commanded joints (k,) [rad or m]; infinite: no limit."""
+        self.velocity_limits = np.array([joint.velocity for joint in commanded])
+        """(k,) [rad/s or m/s]"""
+        self.acceleration_limits = np.array([joint.acceleration for joint in commanded])
+        """(k,) [rad/s^2 or m/s^2]"""
+        self.model = _build_model(start, chain, joints, pose_of(robot.tool_offset))
+        """The world is the base frame; a site ``TOOL`` is the tool."""
+        # Joints of the model are in the order of the chain.
+        self.order = np.array([self.state_names.index(name) for name in joints])
+        """Index in ``state_names`` of each joint of ``model`` (n,)."""
+        self._is_in_order = bool((self.order == np.arange(len(self.order))).all())
+        self._kinematics = ToolKinematics(self.model, site=TOOL)
+
+    def tool(
+        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return position (3,) [m] and velocity (3,) [m/s] for ``state_names`` (n,)."""
+        if not self._is_in_order:
+            positions, velocities = positions[self.order], velocities[self.order]
+        return self._kinematics.position_and_velocity(positions, velocities)
+
+    def tool_position(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return position (3,) [m] for ``state_names`` (n,)."""
+        return self._kinematics.position(positions if self._is_in_order else positions[self.order])
+
+    def tool_pose(self, positions: ArrayLike) -> Pose:
+        """Return position (3,) [m] and orientation (4,) (w, x, y, z) for ``state_names`` (n,)."""
+        return self._kinematics.pose(np.asarray(positions, np.float64)[self.order])
+
+
+def read_description(robot: Robot, text: str | None = None) -> Description:
+    """Read the model of a robot from ``text``, or from the file that it names."""
+    path: Path | None = None
+    if text is None:
+        if robot.model == ROBOT_DESCRIPTION:
+            raise DescriptionError(
+                f'robot {robot.name} takes its model from {ROBOT_DESCRIPTION}; none was received'
+            )
+        path = find_file(robot.model, robot.folder)
+        text = read_model(path)
+    top = parse_model(text)
+    if top.tag == 'robot':
+        return read_urdf(top)
+    if top.tag == 'mujoco':
+        return read_mjcf(top, None if path is None else path.parent)
+    raise DescriptionError(f'<robot> (URDF) or <mujoco> (MJCF) is expected, got <{top.tag[:80]}>')
+
+
+def _checked(chain: list[Joint], robot: Robot) -> dict[str, Joint]:
+    """Return the movable joints of a chain, with the limits of the robot file."""
+    if len(chain) > MAX_MOVING:
+        raise DescriptionError(
+            f'at most {MAX_MOVING} movable joints are expected between base and tool, '
+            f'got {len(chain)}'
+        )
+    joints = {joint.name: joint for joint in chain}
+    if len(joints) < len(chain):
+        names = some([joint.name for joint in chain])
+        raise DescriptionError(f'joints with different names are expected, got {names}')
+    for name in robot.joints:
+        if name not in joints:
+            raise DescriptionError(
+                f'no joint {name!r} moves {robot.tool_frame}; these do: {some(list(joints))}'
+            )
+    for joint in joints.values():
+        if joint.kind not in ('hinge', 'slide') or joint.mimics:
+            kind = f'one that mimics {joint.mimics}' if joint.mimics else f'a {joint.kind} one'
+            raise DescriptionError(
+                f'revolute, continuous, prismatic and fixed joints are expected between base and '
+                f'tool; {joint.name} is {kind}'
+            )
+    return {
+        name: _limited(joint, robot) if name in robot.joints else joint
+        for name, joint in joints.items()
+    }
+
+
+def _limited(joint: Joint, robot: Robot) -> Joint:
+    given = robot.joint_limits.get(joint.name)
+    if given is not None:
+        changes = {key: value for key, value in vars(given).items() if value is not None}
+        joint = dataclasses.replace(joint, **changes)
+    if not joint.lower < joint.upper:
+        raise DescriptionError(
+            f'joint {joint.name}: a lower limit below the upper one is expected, got '
+            f'{joint.lower} and {joint.upper}; joint_limits of the robot can correct it'
+        )
+    if not 0.0 < joint.velocity < math.inf:
+        raise DescriptionError(
+            f'joint {joint.name}: the model has no velocity limit; give one in '
+            f'joint_limits.{joint.name}.velocity of the robot'
+        )
+    if math.isnan(joint.acceleration):
+        joint = dataclasses.replace(joint, acceleration=ACCELERATIONS[joint.kind])
+    return joint
+
+
+def _build_model(
+    start: Pose, chain: list[Joint], joints: dict[str, Joint], offset: Pose
+) -> mujoco.MjModel:
+    """Compile one body per movable joint, with its limits, and a site at the tool."""
+    top = Element('mujoco')
+    SubElement(top, 'compiler', angle='radian', autolimits='true')
+    body = SubElement(top, 'worldbody')
+    pose = start
+    for link in chain:
+        pose = after(pose, link.origin)
+        if link.kind == 'fixed':
+            continue
+        joint = joints[link.name]
+        body = SubElement(body, 'body', _pose_attributes(pose))
+        SubElement(body, 'inertial', pos='0 0 0', mass='1', diaginertia='1 1 1')
+        element = SubElement(
+            body, 'joint', name=joint.name, type=joint.kind, axis=_text(joint.axis)
+        )
+        if math.isfinite(joint.lower) and math.isfinite(joint.upper):
+            element.set('range', _text((joint.lower, joint.upper)))
+        pose = pose_of()
+    SubElement(body, 'site', {'name': TOOL, **_pose_attributes(after(pose, offset))})
+    try:
+        return mujoco.MjModel.from_xml_string(ElementTree.tostring(top, encoding='unicode'))
+    except ValueError as error:
+        raise DescriptionError(f'MuJoCo cannot build the arm: {error}') from None
+
+
+def _pose_attributes(pose: Pose) -> dict[str, str]:
+    return {'pos': _text(pose[0]), 'quat': _text(pose[1])}
+
+
+def _text(numbers: ArrayLike) -> str:
+    return ' '.join(repr(float(number)) for number in np.asarray(numbers))
+
+
+class ToolKinematics:
+    """
+    Forward kinematics of one site or body of an arm.
+
+    It has its own ``MjData``, so that it does not change a simulation of the same model.
+    """
+
+    def __init__(self, model: mujoco.MjModel, *, site: str | None = None, body: str | None = None):
+        if (site is None) == (body is None):
+            raise ValueError('the tool is either a site or a body')
+        self._model = model
+        self._data = mujoco.MjData(model)
+        self._jacobian = np.zeros((3, model.nv))
+        if site is not None:
+            self._id = model.site(site).id
+            self._position = self._data.site_xpos[self._id]
+            self._rotation = self._data.site_xmat[self._id]
+            self._fill_jacobian = mujoco.mj_jacSite
+        else:
+            self._id = model.body(body).id
+            self._position = self._data.xpos[self._id]
+            self._rotation = self._data.xmat[self._id]
+            self._fill_jacobian = mujoco.mj_jacBody
+
+    def position(self, joint_positions: ArrayLike) -> NDArray[np.float64]:
+        """Return the tool's position in the model's world frame [m] for all ``nq`` joints."""
+        self._data.qpos[:] = _vector('joint positions', joint_positions, self._model.nq)
+        mujoco.mj_kinematics(self._model, self._data)
+        return self._position.copy()
+
+    def pose(self, joint_positions: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the tool's position [m] and orientation (w, x, y, z) in the world frame."""
+        position, orientation = self.position(joint_positions), np.empty(4)
+        mujoco.mju_mat2Quat(orientation, self._rotation)
+        return position, orientation
+
+    def position_and_velocity(
+        self, joint_positions: ArrayLike, joint_velocities: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the tool's position [m] and linear velocity [m/s] in the world frame."""
+        position = self.position(joint_positions)
+        mujoco.mj_comPos(self._model, self._data)
+        self._fill_jacobian(self._model, self._data, self._jacobian, None, self._id)
+        velocities = _vector('joint velocities', joint_velocities, self._model.nv)
+        return position, self._jacobian @ velocities
+
+
+def _vector(name: str, values: ArrayLike, size: int) -> NDArray[np.float64]:
+    vector = np.asarray(values, np.float64)
+    if vector.shape != (size,):  # numpy would broadcast a single number
+        raise ValueError(f'expected {size} {name}, got an array of shape {vector.shape}')
+    return vector

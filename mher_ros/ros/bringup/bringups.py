@@ -1,0 +1,132 @@
+"""The bringups by name: what ``mher up`` and the launch files start."""
+
+from collections.abc import Mapping
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mher_ros.files import share_folder
+from mher_ros.learning.run.arguments import RunArguments
+from mher_ros.options import option, OptionError, override, read_changes
+from mher_ros.ros.bringup.node_spec import (
+    Bringup,
+    check_name,
+    mher_node,
+    NodeSpec,
+    Parameters,
+    Role,
+)
+from mher_ros.ros.bringup.policy_arguments import PolicyArguments, ROBOT_HELP
+
+GOAL_TOPIC = 'goal_pose'
+
+
+def make_bringup(name: str, values: Mapping[str, Any]) -> Bringup:
+    """Return the bringup ``name``; ``values``, also as text, replace its defaults."""
+    if name not in BRINGUPS:
+        raise OptionError(f'unknown bringup {name!r}; there are {", ".join(BRINGUPS)}')
+    return override(BRINGUPS[name](), dict(values))
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainSim(Bringup, RunArguments):
+    summary: ClassVar[str] = 'learn a policy on a simulated arm behind ROS topics'
+
+    def _nodes(self) -> list[NodeSpec]:
+        if self.resume and not self.out:
+            raise OptionError('to resume a run, name its folder (out:=...)')
+        # A run is resumed with its own arm, even if the arguments do not name it.
+        task, robot = self.task, self.robot
+        if self.resume:
+            task, robot = _arm_of_run(Path(self.out).expanduser())
+        which = {'robot': robot} if robot else {'task': task}
+        arm: Parameters = {**which, 'stepping': 'lockstep'}
+        nodes = [
+            mher_node('sim_node', Role.NEEDED, arm),
+            mher_node('train_node', Role.MAIN, self._values(RunArguments)),
+        ]
+        frame = 'square' if task.startswith('point2d') else 'world'
+        return nodes + self._windows('train.rviz', robot, frame)
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyBringup(Bringup, PolicyArguments):
+    """A policy that moves an arm."""
+
+    goal_topic: str = option(
+        GOAL_TOPIC, 'topic of goals of type PoseStamped; change it if Nav2 uses goal_pose'
+    )
+    set: str = option(
+        '', "other parameters of policy_node, as 'safety.max_following_error=0.1 command_rate=50'"
+    )
+
+    def _policy_and_windows(self, **more: bool) -> list[NodeSpec]:
+        check_name('goal_topic', self.goal_topic)
+        goals = () if self.goal_topic == GOAL_TOPIC else ((GOAL_TOPIC, self.goal_topic),)
+        parameters = {**self._values(PolicyArguments), **more}
+        for key, text in read_changes(self.set.split(), 'set').items():
+            if key in parameters:
+                raise OptionError(f'{key} is a separate argument: {key}:={text}')
+            parameters[key] = _value(key, text)
+        nodes = [mher_node('policy_node', Role.MAIN, parameters)]
+        nodes += self._windows('deploy.rviz', self.robot)
+        return [dataclasses.replace(node, remappings=goals) for node in nodes]
+
+
+@dataclasses.dataclass(frozen=True)
+class DeploySim(PolicyBringup):
+    summary: ClassVar[str] = 'move a simulated arm to goals with a learnt policy'
+
+    def _nodes(self) -> list[NodeSpec]:
+        arm = {'robot': self.robot, 'output': self.output, 'stepping': 'realtime'}
+        return [mher_node('sim_node', Role.NEEDED, arm), *self._policy_and_windows()]
+
+
+@dataclasses.dataclass(frozen=True)
+class Deploy(PolicyBringup):
+    summary: ClassVar[str] = 'move a real arm to goals with a learnt policy'
+
+    robot: str = option('', f'arm, must be given: {ROBOT_HELP}')
+    autostart: bool = option(
+        True, 'false: wait for the transitions configure and activate (`ros2 lifecycle set`)'
+    )
+
+    def _nodes(self) -> list[NodeSpec]:
+        if not self.robot:
+            folder = share_folder() / 'config' / 'robots'
+            names = ', '.join(sorted(path.stem for path in folder.glob('*.yaml')))
+            raise OptionError(
+                f'name the real arm (robot:=...): one of {names}, or the path of a YAML file'
+            )
+        return self._policy_and_windows(autostart=self.autostart)
+
+
+BRINGUPS: dict[str, type[Bringup]] = {
+    'train_sim': TrainSim,
+    'deploy_sim': DeploySim,
+    'deploy': Deploy,
+}
+
+
+def _value(key: str, text: str) -> bool | float:
+    if text in ('true', 'false'):
+        return text == 'true'
+    try:
+        return float(text)
+    except ValueError:
+        raise OptionError(f'{key} takes a number, true or false, got {text!r}') from None
+
+
+def _arm_of_run(folder: Path) -> tuple[str, str]:
+    """Return task and robot of a run; the robot is empty unless the task is ``reach``."""
+    path = folder / 'config.json'
+    try:
+        config = json.loads(path.read_text())
+        return str(config['task_name']), str(config.get('task', {}).get('robot', ''))
+    except FileNotFoundError:
+        raise OptionError(f'{folder} holds no run: there is no {path.name} in it') from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise OptionError(f'cannot read {path}: {error}') from error
+    except (AttributeError, KeyError, TypeError):
+        raise OptionError(f'{path} names no task') from None

@@ -1,0 +1,1 @@
+"""Shared by the nodes: messages, status, parameters, the command path over topics."""

@@ -1,0 +1,75 @@
+"""The time of an arm: the wall clock, or the clock of a simulation."""
+
+import threading
+import time
+
+from rclpy.clock import ROSClock
+from rclpy.node import Node
+
+STANDSTILL = 0.5
+"""Wall time without a change after which a simulated clock counts as stopped [s]."""
+SECOND = 1e9  # in nanoseconds
+
+
+class ArmTime:
+    """
+    Monotonic time from a wall clock and, if in use, a simulated clock.
+
+    If the simulated clock is set back, time continues without a jump. While that clock is stopped,
+    or has not started, time follows the wall clock after ``STANDSTILL``: braking must come to an
+    end.
+    """
+
+    def __init__(self, wall: float) -> None:
+        """Start at this time of the wall clock [s]."""
+        self.standing_still = False
+        """Whether the simulated clock is in use and stopped."""
+        self._now = self._wall = self._changed = wall
+        self._simulated: float | None = None
+
+    def at(self, wall: float, simulated: float | None) -> float:
+        """Return the time [s] for these clock readings [s]; ``simulated`` None: not in use."""
+        passed = max(0.0, wall - self._wall)
+        before, self._wall, self._simulated = self._simulated, wall, simulated
+        if simulated is None or simulated != before:
+            self._changed = wall
+        self.standing_still = wall - self._changed > STANDSTILL
+        if simulated is not None and not self.standing_still:
+            # ROS returns 0 until the first message on /clock.
+            passed = max(0.0, simulated - before) if before else 0.0
+        self._now += passed
+        return self._now
+
+
+class ArmClock:
+    """
+    The time of an arm, for commands and timeouts; any thread may call it.
+
+    It follows the node's clock while the parameter ``use_sim_time`` is set, so that limits hold in
+    simulated time, too, if the simulation is slow.
+    """
+
+    def __init__(self, node: Node) -> None:
+        clock = node.get_clock()
+        assert isinstance(clock, ROSClock)
+        self._clock = clock
+        self._time = ArmTime(time.monotonic())
+        self._lock = threading.Lock()
+
+    def now(self) -> float:
+        """Return the time [s], which never decreases."""
+        with self._lock:
+            simulated = None
+            if self._clock.ros_time_is_active:
+                simulated = self._clock.now().nanoseconds / SECOND
+            return self._time.at(time.monotonic(), simulated)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the clock is a simulation's, which advances in steps."""
+        return bool(self._clock.ros_time_is_active)
+
+    @property
+    def standing_still(self) -> bool:
+        """Whether a simulated clock is in use and was stopped at the last call of ``now``."""
+        return self._time.standing_still

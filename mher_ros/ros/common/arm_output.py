@@ -1,0 +1,83 @@
+"""The messages of an arm's commands, as controllers take them."""
+
+from array import array
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from mher_ros.control.motion import Command
+from mher_ros.ros.common.geometry import set_quaternion, set_vector
+from mher_ros.ros.common.polled_topic import RELIABLE_QUEUE
+from mher_ros.ros.common.raw_messages import TrajectoryWriter
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+MESSAGES: dict[str, Any] = {
+    'twist': TwistStamped,
+    'pose': PoseStamped,
+    'joint_trajectory': JointTrajectory,
+    'joint_position': Float64MultiArray,
+    'joint_velocity': Float64MultiArray,
+}
+"""Type of the message by the name of the output; with ``none`` nothing is sent."""
+
+
+class ArmOutput:
+    """
+    Publishes the commands of one arm.
+
+    - ``twist``: velocity of the tool in the base frame, as MoveIt Servo takes it;
+    - ``pose``: pose of the tool in the base frame, as Cartesian controllers take it;
+    - ``joint_trajectory``: one point, as joint_trajectory_controller takes it. It starts at once
+      (a stamp of 0), so that clocks may differ, and lasts one command period;
+    - ``joint_position`` and ``joint_velocity``: as forward_command_controller takes them.
+    """
+
+    def __init__(
+        self, node: Node, kind: str, topic: str, frame: str, joints: tuple[str, ...], period: float
+    ) -> None:
+        """Command ``joints``, or the tool in ``frame``, every ``period`` [s]."""
+        self._node, self._kind, self._clock = node, kind, node.get_clock()
+        self._publisher = node.create_publisher(MESSAGES[kind], topic, RELIABLE_QUEUE)
+        self._message = MESSAGES[kind]()
+        self._trajectory = TrajectoryWriter(joints, period)
+        if kind in ('twist', 'pose'):
+            self._message.header.frame_id = frame
+
+    @property
+    def topic(self) -> str:
+        """Full name of the topic, remappings applied."""
+        return str(self._publisher.topic_name)
+
+    @property
+    def subscribers(self) -> int:
+        """Number of subscribers."""
+        return int(self._publisher.get_subscription_count())
+
+    def write(self, command: Command) -> bytes:
+        """Return the message of a command, serialised: sending it then takes little time."""
+        message, kind = self._message, self._kind
+        if kind in ('twist', 'pose'):
+            message.header.stamp = self._clock.now().to_msg()
+            if kind == 'twist':
+                set_vector(message.twist.linear, command.tool_velocity)
+            else:
+                set_vector(message.pose.position, command.tool_position)
+                set_quaternion(message.pose.orientation, command.orientation)
+            return serialize_message(message)
+        is_velocity = kind == 'joint_velocity'
+        values = command.joint_velocities if is_velocity else command.joint_positions
+        assert values is not None
+        if kind == 'joint_trajectory':
+            return self._trajectory.write(0, values)
+        message.data = array('d', values)
+        return serialize_message(message)
+
+    def send(self, message: bytes) -> None:
+        """Publish the message of a command."""
+        self._publisher.publish(message)
+
+    def close(self) -> None:
+        """Destroy the publisher."""
+        self._node.destroy_publisher(self._publisher)

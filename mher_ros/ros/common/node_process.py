@@ -1,0 +1,45 @@
+"""Runs a node of this package in a process of its own."""
+
+from collections.abc import Iterator, Mapping
+import contextlib
+import os
+import subprocess
+import sys
+
+from mher_ros.ros.bringup.node_spec import as_text
+
+STOPPING = 10.0  # time that a node has to end [s]
+
+
+@contextlib.contextmanager
+def node_process(
+    name: str,
+    parameters: Mapping[str, bool | int | float | str],
+    *,
+    namespace: str = '',
+    module: str = 'mher_ros.ros',
+) -> Iterator[subprocess.Popen[bytes]]:
+    """
+    Start a node, yield its process, and end it afterwards.
+
+    Python runs ``module`` with the name of the node as its argument. Messages stay on this machine
+    unless ROS_AUTOMATIC_DISCOVERY_RANGE is set.
+    """
+    environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ}
+    given = [
+        word for key, value in parameters.items() for word in ('-p', f'{key}:={as_text(value)}')
+    ]
+    if namespace:
+        given += ['-r', f'__ns:={namespace}']
+    process = subprocess.Popen(
+        [sys.executable, '-m', module, name, '--ros-args', *given], env=environment
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOPPING)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,239 @@
+"""A policy and an arm: everything that policy_node has when it is configured."""
+
+from collections.abc import Callable
+import dataclasses
+import math
+import time
+
+from mher_ros.control.fit import check_fit, FitError
+from mher_ros.control.goal_controller import GoalController
+from mher_ros.control.motion_limiter import MotionLimits
+from mher_ros.control.reachability import Reachability
+from mher_ros.control.safety_monitor import SafetyOptions, Status
+from mher_ros.control.stop_latch import StopLatch
+from mher_ros.interface import TaskInterface
+from mher_ros.options import option
+from mher_ros.policy.onnx_policy import find_policy, load
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.robot import load_robot, Robot
+from mher_ros.robots.workspace import GoalError, place_workspace, Refusal
+from mher_ros.ros.bringup.policy_arguments import PolicyArguments
+from mher_ros.ros.common.arm_driver import ArmDriver, model_text
+from mher_ros.ros.common.diagnostics import Latency
+from mher_ros.ros.common.markers import DeployMarkers, Motion
+from mher_ros.ros.common.process import StopRequest
+from mher_ros.ros.common.status import box_of, DeploymentStatus, Level, point_of
+from mher_ros.ros.deploy.goal_input import GoalInput
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+
+Vector = NDArray[np.float64]
+
+MARKER = 1.1  # radius of the goal marker over that of the goal's ball: RViz picks the outermost
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyOptions(PolicyArguments):
+    """Parameters of policy_node: the arguments of bringups, and further ones."""
+
+    autostart: bool = option(True, 'configure and activate at start')
+    acceleration: float = option(
+        0.0, "the tool's acceleration limit [m/s^2]; 0: as in the robot's file", low=0.0, high=20.0
+    )
+    command_rate: float = option(
+        0.0, "rate of commands [Hz]; 0: as in the robot's file", low=0.0, high=500.0
+    )
+    model_timeout: float = option(
+        30.0, 'time to wait for robot_description [s]', low=0.1, high=3600.0
+    )
+    safety: SafetyOptions = SafetyOptions()
+
+
+class Deployment:
+    """
+    One policy on one arm.
+
+    One thread calls ``driver.step`` repeatedly; other threads may call everything else.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        options: PolicyOptions,
+        stop: StopRequest,
+        latch: StopLatch,
+        latency: Callable[[float], Latency],
+        on_answer: Callable[[], None],
+    ) -> None:
+        """
+        Load the policy and the arm's model; MherError says why they do not fit.
+
+        ``latch`` holds stops, and may already hold one; ``latency`` makes the recorder of answer
+        times. ``on_answer`` is called after a goal was accepted or refused.
+        """
+        self._logger = node.get_logger()
+        self._options = options
+        self.robot = robot = load_robot(options.robot)
+        path = find_policy(options.policy)
+        self.policy = policy = load(path)
+        interface = policy.interface
+        # Before the wait for the arm's model.
+        check_fit(interface)
+        _check_place(interface, robot)
+        self.output = robot.output if options.output == 'robot' else options.output
+        self.arm = arm = ArmModel(robot, model_text(node, robot, stop, options.model_timeout))
+        self.workspace = workspace = place_workspace(interface, robot)
+        self._reachability = Reachability(arm)
+        missed = self._reachability.check_workspace(workspace)
+        if missed:
+            self._logger.warning(f'corners of the workspace that the arm cannot reach: {missed}')
+        rate = options.command_rate or robot.command_rate
+        self.controller = GoalController(
+            policy if options.controller == 'policy' else None,
+            interface,
+            arm,
+            workspace,
+            self.output,
+            limits=MotionLimits(
+                options.speed or robot.speed, options.acceleration or robot.acceleration
+            ),
+            safety=options.safety,
+            command_rate=rate,
+            latch=latch,
+        )
+        self.path = self.controller.path
+        self.driver = ArmDriver(
+            node, robot, arm, self.path, self.output, latch, latency(1.0 / rate)
+        )
+        self._latch = latch
+        middle = (workspace.low + workspace.high) / 2.0
+        self._goals = GoalInput(
+            node,
+            arm.base_frame,
+            self._on_goal,
+            lambda: self.motion().tool,
+            middle,
+            MARKER * self.controller.threshold,
+            on_answer,
+            lambda: max(latch.changed_at, self._active_since),
+        )
+        self._active_since = 0  # system time [ns]
+        self._markers = DeployMarkers(
+            node,
+            arm.base_frame,
+            self.controller.threshold,
+            (workspace.low, workspace.high),
+            (workspace.box_low, workspace.box_high),
+            self.motion,
+        )
+        self._fixed = DeploymentStatus(
+            frame=arm.base_frame,
+            output=self.output,
+            controller=options.controller,
+            workspace=box_of(workspace.low, workspace.high),
+            box=box_of(workspace.box_low, workspace.box_high),
+            threshold=self.controller.threshold,
+            speed_cap=self.path.limits.speed,
+        )
+        trained = policy.contract.evaluation.get('success_rate')
+        success = '' if trained is None else f', success {trained:g}'
+        moves = 'a straight line in the workspace of ' if options.controller != 'policy' else ''
+        self._logger.info(
+            f'{moves}{path} ({interface.task}{success}) on {robot.name}: {self.driver}'
+        )
+
+    def activate(self) -> None:
+        """Accept goals, and move the arm to them."""
+        self._active_since = time.time_ns()
+        self.driver.activate()
+        self._logger.info(
+            f'active: waiting for goals on {self._goals.topics} and from the goal marker, in '
+            f'frame {self.arm.base_frame}'
+        )
+
+    def deactivate(self, reason: str) -> None:
+        """Bring the arm to rest if it is moving, and send no more commands."""
+        self.driver.rest(reason, Refusal.NOT_ACTIVE.value)
+
+    def motion(self) -> Motion:
+        """Return the current motion of the arm."""
+        with self.driver.lock:
+            to, path = self.controller, self.path
+            return Motion(path.tool, path.velocity, to.goal, to.reached)
+
+    def status(self) -> DeploymentStatus:
+        """Return the status."""
+        with self.driver.lock:
+            to, monitor, goals = self.controller, self.path.monitor, self._goals
+            monitor.update_stop()  # so that state and stop agree
+            answer, distance = goals.answer, to.distance
+            return dataclasses.replace(
+                self._fixed,
+                state=monitor.status.code,
+                reason=self.driver.sentence(monitor.status, monitor.reason),
+                level=Level.WARN if monitor.status.is_trouble else Level.OK,
+                stopped=monitor.status is Status.STOPPED,
+                moving=self.path.is_moving,
+                goal=point_of(to.goal),
+                distance=distance if math.isfinite(distance) else None,
+                reached=to.reached,
+                last_drop=monitor.last_drop,
+                accepted=goals.accepted,
+                refused=goals.refused,
+                accepted_goal=answer.goal,
+                answer=answer.code,
+                answer_text=answer.text,
+                answered_position=answer.position,
+                answered_frame=answer.frame,
+            )
+
+    def figures(self) -> dict[str, str]:
+        """Return further figures for diagnostics, since the last call."""
+        subscribers = self.driver.subscribers
+        return {
+            **self.driver.latency.figures(),
+            'late policy steps': str(self.controller.late),
+            'listeners': '' if subscribers is None else str(subscribers),
+        }
+
+    def close(self) -> None:
+        """Close topics and services."""
+        self._goals.close()
+        self._markers.close()
+        self.driver.close()
+
+    def _stops(self) -> tuple[int, int]:
+        """Return numbers that change when earlier goals no longer count."""
+        return self._latch.now.stops, self.driver.activations
+
+    def _on_goal(self, position: Vector, source: str) -> Vector:
+        outside = self._options.outside
+        with self.driver.lock:
+            if not self.driver.is_active:
+                raise GoalError('policy_node is not active', Refusal.NOT_ACTIVE)
+            stops, path = self._stops(), self.path
+            positions, orientation = path.positions, path.held_orientation
+        if positions.size:
+            # Without the lock: this must not delay commands.
+            goal = self.workspace.admit(position, outside)
+            self._reachability.check_goal(goal, positions, orientation)
+        with self.driver.lock:
+            if not self.driver.is_active:
+                raise GoalError('policy_node was deactivated', Refusal.NOT_ACTIVE)
+            if self._stops() != stops:
+                raise GoalError('the arm was stopped after this goal', Status.STOPPED.code)
+            goal = self.controller.take_goal(self.driver.clock.now(), position, outside)
+            self.driver.log_changes()
+        self._markers.begin_trail()
+        return goal
+
+
+def _check_place(interface: TaskInterface, robot: Robot) -> None:
+    """Refuse to use the place of a training workspace on another arm."""
+    if robot.workspace.origin is None and robot.simulation_task != interface.task:
+        raise FitError(
+            f'robot {robot.name}: workspace.origin, the centre of the workspace of '
+            f'{interface.task} on this arm, is expected; without it, only a policy for '
+            f'{robot.simulation_task or "no task"} fits'
+        )

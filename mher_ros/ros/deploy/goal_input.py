@@ -1,0 +1,244 @@
+"""Goals of the tool from RViz and other nodes."""
+
+from collections.abc import Callable
+import time
+from typing import Any, cast, NamedTuple
+
+from geometry_msgs.msg import PointStamped, PoseStamped
+from mher_ros.control.safety_monitor import Status
+from mher_ros.robots.workspace import GoalError, point_text, Refusal
+from mher_ros.ros.common.geometry import numbers_of
+from mher_ros.ros.common.raw_messages import MessageError
+from mher_ros.ros.common.status import ACCEPTED, Point, point_of
+from mher_ros.ros.deploy.frames import Frames, NotYetError
+from mher_ros.ros.deploy.interactive_goal import InteractiveGoal
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+
+Vector = NDArray[np.float64]
+OnGoal = Callable[[Vector, str], ArrayLike]
+"""
+Takes a goal (3,) [m] in the base frame and its source.
+
+Returns the goal (3,) as accepted; GoalError: it is refused.
+"""
+
+DEPTH = 10
+REPEAT = 1.0  # time after which the same refusal is logged again [s]
+PATIENCE = 0.5  # time for which a goal waits for the transform at its stamp [s]
+RETRY = 0.02  # time between two checks for it [s]
+ROUNDING = 1e-6  # distance up to which goals are the same [m]
+LONGEST = 300  # characters of a frame or a text that are published
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+
+
+class Answer(NamedTuple):
+    """The answer to a goal."""
+
+    code: str = ''
+    """``ACCEPTED``, or the code of the refusal; empty: there was no goal yet."""
+    text: str = ''
+    """The same in a sentence for people."""
+    position: Point | None = None
+    frame: str = ''
+    """The goal as it was received; the position is None if it was not finite."""
+    goal: Point | None = None
+    """The last accepted goal, in the base frame."""
+
+
+class _Goal(NamedTuple):
+    """A goal that was received."""
+
+    source: str
+    frame: str
+    position: Vector | None = None
+    """(3,) [m] in ``frame``, as received; None: not known."""
+    header: Any = None
+    """Header of the message: frame, and stamp of the transform."""
+    turn: Any = None
+    """Orientation, if the message has one."""
+    received: int = 0
+    """System time of receipt [ns]."""
+    give_up_at: float = 0.0
+    """Time (``time.monotonic``) until which it waits for a transform."""
+
+
+class GoalInput:
+    """
+    Goals on the topics ``goal_pose`` and ``clicked_point``, and from an interactive marker.
+
+    The marker shows the goal: it moves to each accepted goal, and back if a goal is refused. Only
+    positions count; orientations are ignored.
+
+    A goal in another frame is transformed with the transform at its stamp. If that has not been
+    received yet the goal waits for it, without delaying anything else, until ``PATIENCE`` is over
+    or there is another goal. Every goal is answered: ``answer`` is the answer to the last one.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        frame: str,
+        on_goal: OnGoal,
+        tool: Callable[[], Vector | None],
+        start: ArrayLike,
+        radius: float,
+        on_answer: Callable[[], None] = lambda: None,
+        counts_from: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """
+        Pass goals in the arm's base frame, ``frame``, to ``on_goal``.
+
+        ``tool`` returns the position of the tool (3,) [m], or None if it is not known. The marker
+        is at ``start`` (3,) [m] until the first goal. Its ``radius`` [m] should exceed that of the
+        goal's ball, so that RViz can pick it. ``on_answer`` is called after each answer. Goals
+        received before ``counts_from``, a system time [ns], are refused: there was a stop.
+        """
+        self.accepted = self.refused = 0
+        """Numbers of goals; invalid messages count as refused."""
+        self.answer = Answer()
+        self._node, self._logger = node, node.get_logger()
+        self._on_goal, self._tool, self._on_answer = on_goal, tool, on_answer
+        self._counts_from = counts_from
+        self._goal = np.array(start, np.float64)
+        self._told, self._told_at = '', 0.0
+        self._frames = Frames(node, frame)
+        self._waiting: _Goal | None = None
+        self._retry = node.create_timer(RETRY, self._try, clock=STEADY, autostart=False)
+        self._marker = InteractiveGoal(
+            node,
+            frame,
+            self._goal,
+            radius,
+            on_release=self._take_released,
+            on_refusal=self._refuse_marker,
+        )
+        self._subscriptions = [
+            node.create_subscription(PoseStamped, 'goal_pose', cast(Any, self._take_pose), DEPTH),
+            node.create_subscription(
+                PointStamped, 'clicked_point', cast(Any, self._take_point), DEPTH
+            ),
+        ]
+
+    @property
+    def topics(self) -> str:
+        """Full names of the topics, remappings applied."""
+        return ' and '.join(one.topic_name for one in self._subscriptions)
+
+    def close(self) -> None:
+        """Close topics and marker."""
+        self._marker.close()
+        self._node.destroy_timer(self._retry)
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._frames.close()
+
+    def _take_pose(self, message: PoseStamped, info: Any) -> None:
+        pose = message.pose
+        self._take('goal_pose', message.header, info, pose.position, pose.orientation)
+
+    def _take_point(self, message: PointStamped, info: Any) -> None:
+        self._take('clicked_point', message.header, info, message.point)
+
+    def _take_released(self, position: Vector, received: int) -> None:
+        goal = _Goal('the goal marker', self._frames.base, position, received=received)
+        self._offer(goal, position)
+
+    def _refuse_marker(self, error: MessageError) -> None:
+        goal = _Goal('the goal marker', self._frames.base)
+        self._refuse(GoalError(str(error), Refusal.BAD_MESSAGE), goal)
+
+    def _take(self, source: str, header: Any, info: Any, place: Any, turn: Any = None) -> None:
+        """Offer a goal, at once or when it can be transformed to the base frame."""
+        if self._waiting is not None:
+            self._refuse(GoalError('another goal was received', Refusal.SUPERSEDED), self._waiting)
+        position, late = np.array(numbers_of(place)), time.monotonic() + PATIENCE
+        received = info['received_timestamp']
+        self._waiting = _Goal(source, header.frame_id, position, header, turn, received, late)
+        self._try()
+
+    def _try(self) -> None:
+        """Offer the waiting goal, if it can be transformed now."""
+        self._retry.cancel()
+        goal, self._waiting = self._waiting, None
+        if goal is None or goal.position is None:
+            return
+        try:
+            self._check_counts(goal)
+            position = self._in_base(goal.position.copy(), goal.header, goal.turn)
+        except GoalError as error:
+            if isinstance(error, NotYetError) and time.monotonic() < goal.give_up_at:
+                self._waiting = goal
+                self._retry.reset()
+            else:
+                self._refuse(error, goal)
+        else:
+            self._offer(goal, position)
+
+    def _check_counts(self, goal: _Goal) -> None:
+        # Another thread answers stops: this goal may be older than the last stop.
+        if goal.received < self._counts_from():
+            raise GoalError('the arm was stopped after this goal', Status.STOPPED.code)
+
+    def _in_base(self, position: Vector, header: Any, turn: Any) -> Vector:
+        """Return a position (3,) in the base frame; a 2D pose gets the height of the tool."""
+        numbers = position.tolist()
+        if turn is not None:
+            numbers += [*numbers_of(turn), turn.w]
+        if not np.isfinite(numbers).all():
+            raise GoalError(f'finite numbers are expected, got {numbers}', Refusal.BAD_MESSAGE)
+        rotation, translation = self._frames.placement(header)
+        if turn is not None and position[2] == turn.x == turn.y == 0.0:
+            tool = self._tool()
+            if tool is None:
+                raise GoalError(
+                    'a height is expected while the height of the tool is not known, got 0 m',
+                    Status.NO_STATE.code,
+                )
+            # Height in the frame of the goal: the arm may be mounted on a wall.
+            position[2] = ((tool - translation) @ rotation)[2]
+            self._logger.info(
+                'goal_pose at height 0 m, as 2D Goal Pose of RViz sends it: '
+                f'the tool keeps its height of {position[2]:.3f} m'
+            )
+        return rotation @ position + translation
+
+    def _offer(self, goal: _Goal, position: Vector) -> None:
+        """Offer a goal at ``position`` (3,) [m] in the base frame."""
+        try:
+            self._check_counts(goal)
+            self._goal = np.array(self._on_goal(position, goal.source), np.float64)
+        except GoalError as error:
+            self._refuse(error, goal)
+        else:
+            self._told = ''
+            off = float(np.linalg.norm(self._goal - position))
+            text = f'goal from {goal.source}: {point_text(self._goal)} m'
+            self._logger.info(text)
+            self.accepted += 1
+            self._answer(goal, ACCEPTED, text)
+            if off > ROUNDING:
+                self._logger.warning(
+                    f'goal {point_text(position)} m is outside: it was projected by {off:.3f} m; '
+                    'distance and reached refer to the projected goal'
+                )
+        self._marker.place(self._goal)
+
+    def _refuse(self, error: GoalError, goal: _Goal) -> None:
+        text, now = f'refused a goal from {goal.source}: {error}'[:LONGEST], time.monotonic()
+        if text != self._told or now - self._told_at > REPEAT:
+            self._told, self._told_at = text, now
+            self._logger.warning(text)
+        self.refused += 1
+        self._answer(goal, error.code, str(error))
+
+    def _answer(self, goal: _Goal, code: str, text: str) -> None:
+        taken = point_of(self._goal) if self.accepted else None
+        # A sender may give a frame any length.
+        self.answer = Answer(
+            code, text[:LONGEST], point_of(goal.position), goal.frame[:LONGEST], taken
+        )
+        self._on_answer()

@@ -1,0 +1,1 @@
+"""sim_node: a simulated arm with the topics of a real one."""

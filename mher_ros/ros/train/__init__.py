@@ -1,0 +1,1 @@
+"""train_node: learning with an arm over topics."""

@@ -1,0 +1,312 @@
+"""The node train_node: learns with an arm over topics."""
+
+from collections.abc import Callable, Sequence
+import dataclasses
+from pathlib import Path
+import shlex
+import sys
+import threading
+import time
+from typing import Any
+
+from mher_ros.control.stop_latch import StopLatch
+from mher_ros.errors import StopRequested
+from mher_ros.learning.config import TrainConfig
+from mher_ros.learning.run.arguments import RunArguments
+from mher_ros.learning.run.progress import curve_of, Pace, Progress, Row, row_text
+from mher_ros.learning.run.session import (
+    exported_text,
+    plan_arguments,
+    plan_text,
+    start_training,
+)
+from mher_ros.learning.run.trainer import StopReason, Trainer
+from mher_ros.options import option, OptionError
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.robot import load_robot
+from mher_ros.ros.common.arm_driver import model_text
+from mher_ros.ros.common.diagnostics import report_diagnostics
+from mher_ros.ros.common.markers import TrainMarkers
+from mher_ros.ros.common.parameters import declare
+from mher_ros.ros.common.polled_topic import LATCHED
+from mher_ros.ros.common.process import StopRequest
+from mher_ros.ros.common.spinning import spinning
+from mher_ros.ros.common.status import box_of, Level, StatusPublisher, TrainingStatus
+from mher_ros.ros.train.arm_env import ArmEnv, ArmEvaluator
+from mher_ros.ros.train.lockstep_link import FIRST_CONTACT, LockstepLink, LOG_AFTER, RobotLink
+from mher_ros.ros.train.real_time_link import RealTimeLink
+from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.tasks import make, task_class, TASKS
+from mher_ros.tasks.task import Task
+from rclpy.node import Node
+from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
+from std_srvs.srv import Trigger
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainOptions(RunArguments):
+    """Parameters of train_node; with ``resume``, defaults mean the values of the run."""
+
+    task: str = option('fetch_reach', 'what to learn', choices=tuple(TASKS))
+    stepping: str = option(
+        'lockstep',
+        'lockstep: a simulation that waits for each command; realtime: with robot, an arm that '
+        'moves in real time and is not reset',
+        choices=('lockstep', 'realtime'),
+    )
+    arm: str = option('sim_node', 'lockstep: node whose reset service starts an episode')
+    arm_timeout: float = option(
+        10.0, 'end after this time without the arm [s]; at start 30 s', low=0.5, high=3600.0
+    )
+
+
+class TrainNode(Node):
+    """
+    A run of the learner.
+
+    The thread that calls ``run`` learns; another one answers services and publishes diagnostics.
+    """
+
+    def __init__(self, stop: StopRequest) -> None:
+        super().__init__('train_node')
+        self.options = declare(self, TrainOptions())
+        self._stop = stop
+        self._save = threading.Event()
+        self.config, self.folder = _plan(self.options)
+        self._latch = StopLatch()
+        task, link = self._connect()
+        self._markers = TrainMarkers(self, task.interface)
+        self.env = ArmEnv(task, link, self._markers.take)
+        self._progress = RosProgress(
+            self,
+            task.interface.goal[0].unit,
+            self.config.schedule.steps,
+            lambda: self._status.publish(),
+        )
+        self.create_service(Trigger, '~/save', self._on_save)
+        self.create_service(Trigger, '~/stop', self._on_stop)
+        self._status = StatusPublisher(self, self._make_status)
+        report_diagnostics(self, self._diagnose)
+
+    def _connect(self) -> tuple[Task, LockstepLink | RealTimeLink]:
+        """Return the task, and the link to its arm."""
+        options, config, stop = self.options, self.config, self._stop
+        if options.stepping == 'realtime':
+            if not isinstance(config.task, ReachOptions):
+                raise OptionError(
+                    f'stepping must be lockstep for {config.task_name}: only robots (task reach) '
+                    'move in real time'
+                )
+            robot = load_robot(config.task.robot)
+            text = model_text(self, robot, stop, max(options.arm_timeout, FIRST_CONTACT))
+            reach = Reach(config.task, arm=ArmModel(robot, text))
+            return reach, RealTimeLink(self, reach, self._latch, options.arm_timeout, stop)
+        task = make(config.task_name, config.task)
+        kind = RobotLink if isinstance(task, Reach) else LockstepLink
+        return task, kind(self, task, options.arm, options.arm_timeout, stop)
+
+    def run(self) -> None:
+        """Learn until a budget is used up, or a stop is requested."""
+        logger = self.get_logger()
+        logger.info(plan_text(self.config, self.folder))
+        evaluator = ArmEvaluator(self.env, self._progress.goals, self._progress.warning)
+        try:
+            trainer, ending = start_training(
+                self.folder,
+                self.config,
+                [self._progress],
+                resume=self.options.resume,
+                asked_to_stop=self._stop,
+                asked_to_save=self._take_save,
+                arm=(self.env, evaluator.run),
+                on_start=self._show_virtual_goals,
+            )
+        finally:
+            self.env.close()
+        logger.info(f'stopped after {trainer.env_steps} steps: {ending.value}')
+        until = self.config.schedule.until
+        if ending in (StopReason.STEPS, StopReason.TIME) and until:
+            logger.warning(f'success {until:g} did not hold over two evaluations')
+        if ending is StopReason.REQUESTED:
+            where = shlex.quote(str(self.folder))
+            logger.info(f'continue with resume:=true out:={where}')
+            if trainer.agent.updates:
+                logger.info(f'policy so far: mher export {where}')
+        else:
+            logger.info(exported_text(self.folder, self.config))
+
+    def _show_virtual_goals(self, trainer: Trainer) -> None:
+        self._markers.goal_offsets = lambda: trainer.agent.goal_offsets
+
+    def _take_save(self) -> bool:
+        if not self._save.is_set():
+            return False
+        self._save.clear()
+        return True
+
+    def _on_save(self, _: Any, response: Trigger.Response) -> Trigger.Response:
+        self._save.set()
+        response.success = True
+        response.message = f'a checkpoint is written to {self.folder} after this episode'
+        return response
+
+    def _on_stop(self, _: Any, response: Trigger.Response) -> Trigger.Response:
+        self._latch.set('~/stop was called')
+        self._stop.ask()
+        response.success = True
+        response.message = f'stopping, with a checkpoint in {self.folder}'
+        return response
+
+    def _make_status(self) -> TrainingStatus:
+        """Return the status."""
+        progress, interface = self._progress, self.env.interface
+        waited, left = self.env.link.silence(), progress.seconds_left()
+        waits, why = waited > LOG_AFTER, ''
+        arm: dict[str, Any] = {}
+        if isinstance(self.env.link, RealTimeLink):
+            path, box = self.env.link.driver.path, self.env.link.box
+            arm = {'arm': path.monitor.status.code, 'box': box_of(*box)}
+            arm['speed_cap'], why = path.limits.speed, f': {path.monitor.reason}'
+        return TrainingStatus(
+            'waiting_for_arm' if waits else progress.state,
+            f'waiting for the arm for {waited:.0f} s{why}' if waits else progress.doing,
+            Level.WARN if waits else Level.OK,
+            interface.frame,
+            box_of(interface.goal_low, interface.goal_high),
+            interface.goal[0].unit,
+            progress.env_steps,
+            self.config.schedule.steps,
+            progress.epoch,
+            progress.updates,
+            progress.success_rate,
+            left,
+            str(self.folder.resolve()),
+            stopped=self._latch.reason is not None,
+            **arm,
+        )
+
+    def _diagnose(self) -> tuple[TrainingStatus, dict[str, str]]:
+        """Return the status, and figures for people."""
+        is_stepped = self.options.stepping == 'lockstep'
+        return self._make_status(), {
+            'commands repeated' if is_stepped else 'periods missed': str(self.env.link.repeats),
+            'episodes dropped': str(self.env.episodes_lost),
+        }
+
+
+class RosProgress(Progress):
+    """Publishes a run's figures, and logs its messages."""
+
+    def __init__(
+        self, node: Node, unit: str, most_steps: int, evaluated: Callable[[], None]
+    ) -> None:
+        """Call ``evaluated`` whenever the rows have changed."""
+        self._evaluated = evaluated
+        self._logger, self._unit, self._most_steps = node.get_logger(), unit, most_steps
+        self._rows: list[Row] = []
+        self._curve = node.create_publisher(Float64MultiArray, '~/curve', LATCHED)
+        self._success = node.create_publisher(Float64, '~/success_rate', 10)
+        self._error = node.create_publisher(Float64, '~/final_error', 10)
+        self._logged_at = time.monotonic()
+        self.state = self.doing = 'starting'
+        self.env_steps = self.updates = 0
+        self.success_rate: float | None = None
+        self._pace = Pace()
+        # A new run: subscribers that show the curve of another one clear it.
+        self._curve.publish(curve_message([]))
+
+    @property
+    def epoch(self) -> int:
+        """Evaluations done."""
+        return len(self._rows)
+
+    def seconds_left(self) -> float | None:
+        """Return the time until all steps are done, at the pace so far [s]; None: not known."""
+        return self._pace.seconds_until(self._most_steps, time.monotonic())
+
+    def resume(self, rows: Sequence[Row]) -> None:
+        """Publish the curve of the resumed run, and log its steps."""
+        self._rows = list(rows)
+        self._curve.publish(curve_message(self._rows))
+        if rows:
+            self.success_rate = rows[-1]['success_rate']
+            self._evaluated()
+            self._logger.info(f'continuing after {rows[-1]["env_steps"]} steps')
+
+    def activity(self, text: str, env_steps: int, updates: int) -> None:
+        """Keep activity, steps and updates for the status."""
+        self.state = self.doing = text
+        self.env_steps, self.updates = env_steps, updates
+        self._pace.note(env_steps, time.monotonic())
+
+    def goals(self, done: int, total: int) -> None:
+        """Log the progress of an evaluation: its start, then every 5 s."""
+        self.doing = f'evaluating, {done} of {total} goals'
+        if done == 0 or time.monotonic() - self._logged_at > 5.0:
+            self._logged_at = time.monotonic()
+            self._logger.info(self.doing)
+
+    def row(self, row: Row) -> None:
+        """Publish the figures of one evaluation."""
+        self.success_rate = row['success_rate']
+        for publisher, figure in (
+            (self._success, self.success_rate),
+            (self._error, row['final_error']),
+        ):
+            if figure is not None:  # 0 would be a perfect result
+                publisher.publish(Float64(data=float(figure)))
+        self._rows.append(row)
+        self._curve.publish(curve_message(self._rows))
+        self._evaluated()
+        self._logger.info(row_text(row, self._unit))
+
+    def notice(self, text: str) -> None:
+        """Log a message."""
+        self._logger.info(text)
+
+    def warning(self, text: str) -> None:
+        """Log a warning."""
+        self._logger.warning(text)
+
+
+def curve_message(rows: Sequence[Row]) -> Float64MultiArray:
+    """Return an array (evaluations, 3): environment steps, success rate, final error."""
+    curve = curve_of(rows)
+    labels = ('evaluation', 'environment steps, success rate, final error')
+    message = Float64MultiArray(data=curve.ravel().tolist())
+    strides = (curve.size, curve.shape[1])
+    message.layout.dim = [
+        MultiArrayDimension(label=label, size=size, stride=stride)
+        for label, size, stride in zip(labels, curve.shape, strides, strict=True)
+    ]
+    return message
+
+
+def _plan(options: TrainOptions) -> tuple[TrainConfig, Path]:
+    """Return the configuration of the run that the parameters describe, and its folder."""
+    given = {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(RunArguments)
+        if getattr(options, field.name) != getattr(TrainOptions(), field.name)
+    }
+    config, folder = plan_arguments({**given, 'set': options.set.split()})
+    task = config.task_name
+    for name in task_class(task).arm_options:
+        default = getattr(task_class(task).default_options, name)
+        if getattr(config.task, name) != default:
+            raise OptionError(
+                f'task.{name} is an option of the arm, which runs elsewhere: it is {default}'
+            )
+    return config, folder
+
+
+def run(stop: StopRequest) -> None:
+    """Run the node until its run has ended, or a stop is requested."""
+    # Service calls wait for the interpreter while networks learn: keep that short.
+    sys.setswitchinterval(0.001)
+    try:
+        node = TrainNode(stop)
+    except StopRequested:  # while waiting for the model of the arm
+        return
+    with spinning(node, stop):
+        node.run()

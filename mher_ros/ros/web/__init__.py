@@ -1,0 +1,1 @@
+"""view_node: the page in the browser."""

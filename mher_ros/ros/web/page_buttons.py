@@ -1,0 +1,254 @@
+"""Requests of the page's users: goals, and services of other nodes."""
+
+import dataclasses
+import math
+import threading
+import time
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import PoseStamped
+from mher_ros.ros.common.geometry import set_vector
+from mher_ros.ros.common.status import DeploymentStatus, Point
+from mher_ros.ros.web.watched_nodes import POLICY, SIM, TRAIN, WatchedNodes
+from mher_ros.view.live_page import Button, Event, LivePage
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+Vector = NDArray[np.float64]
+
+SERVICES = {
+    Button.STOP: (POLICY, 'stop'),
+    Button.RESUME: (POLICY, 'clear'),
+    Button.RESET: (SIM, 'reset'),
+    Button.SAVE: (TRAIN, 'save'),
+    Button.STOP_TRAINING: (TRAIN, 'stop'),
+}
+DONE = {Button.STOP: 'stopped until Resume is pressed'}  # instead of the service's response
+CHECK = 0.5  # time between two checks for nodes [s]
+ANSWER = 5.0  # timeout of a service [s]
+CAN_MOVE = (Button.RANDOM_GOAL, Button.RESUME)  # buttons that may start a motion
+MAX_STOPS = 10  # stops without an answer at the same time
+TOO_OLD = 1.0  # age of a request from which on it does not move an arm [s]
+GIVE_UP = 5.0  # timeout of the answer to a goal [s]
+
+
+@dataclasses.dataclass(eq=False)
+class _Request:
+    """A request that a service has not answered yet."""
+
+    button: Button
+    future: Any
+    at: float
+    is_late: bool = False  # whether the timeout was shown; the answer may still be received
+
+
+class PageButtons:
+    """
+    Offers the requests that are possible now, sends them, and shows the responses.
+
+    Any thread may call ``stop``; the thread of the page calls everything else. Nothing that was
+    requested before a stop is done after it.
+    """
+
+    def __init__(
+        self, node: Node, page: LivePage, goals: 'PageGoals', nodes: WatchedNodes
+    ) -> None:
+        self._page, self._goals, self._nodes = page, goals, nodes
+        self._clients = {
+            button: node.create_client(Trigger, f'{owner}/{service}')
+            for button, (owner, service) in SERVICES.items()
+        }
+        # Of requests and time of the last stop; it is never held while waiting.
+        self._lock = threading.Lock()
+        self._asked: list[_Request] = []
+        self._stopped_at = -math.inf
+        self.present: frozenset[str] = frozenset()  # nodes whose services are ready
+        self._looked_at = -math.inf
+
+    def tick(self) -> None:
+        if time.monotonic() - self._looked_at >= CHECK:
+            self._looked_at = time.monotonic()
+            self.present = frozenset(
+                SERVICES[button][0]
+                for button, client in self._clients.items()
+                if client.service_is_ready()
+            )
+        policy = self._nodes.policy.latest
+        is_stopped = policy is None or policy.stopped
+        self._page.offer(self._offered(), () if is_stopped else (Button.RESUME,))
+        with self._lock:
+            asked = list(self._asked)
+        for one in asked:
+            self._settle(one)
+
+    def stop(self) -> None:
+        """Stop the arm; may be called by any thread."""
+        with self._lock:
+            self._stopped_at = time.monotonic()
+            waiting = [one for one in self._asked if one.button is Button.STOP and not one.is_late]
+            if len(waiting) < MAX_STOPS:
+                self._call(Button.STOP)
+
+    def answer(self, event: Event) -> None:
+        """Handle an event, unless the arm was stopped since, or would move too late."""
+        if event.at <= self._stopped_at:
+            return
+        is_old = time.monotonic() - event.at > TOO_OLD
+        if event.goal is not None and is_old:
+            self._page.notify('No goal was sent', 'it was released too long ago')
+        elif event.goal is not None:
+            self._goals.send(event.goal)
+        elif event.button in CAN_MOVE and is_old:
+            self._page.notify(event.button.value, 'not done: it was pressed too long ago')
+        elif event.button is Button.RANDOM_GOAL:
+            self._goals.send_any()
+        elif event.button is not None:
+            trouble = self._press(event.button, event.at)
+            if trouble:
+                self._page.notify(event.button.value, trouble)
+
+    def _press(self, button: Button, at: float) -> str:
+        """Call the service of a button pressed ``at`` [s]; return the reason if it is not done."""
+        is_offered = self._clients[button].service_is_ready()
+        with self._lock:
+            waiting = {one.button for one in self._asked if not one.is_late}
+            if at <= self._stopped_at or button in waiting:
+                return ''
+            if button is Button.RESUME and Button.STOP in waiting:
+                return 'not done: the arm is being stopped'
+            if not is_offered:
+                return f'service {"/".join(SERVICES[button])} is not available'
+            self._call(button)
+            return ''
+
+    def _call(self, button: Button) -> None:
+        future = self._clients[button].call_async(Trigger.Request())
+        self._asked.append(_Request(button, future, time.monotonic()))
+
+    def _offered(self) -> list[Button]:
+        offered: list[Button] = []
+        if POLICY in self.present:
+            offered += [Button.STOP, Button.RESUME]
+            if self._goals.is_possible:
+                offered.append(Button.RANDOM_GOAL)
+        if TRAIN in self.present:
+            offered += [Button.SAVE, Button.STOP_TRAINING]
+        elif SIM in self.present:
+            offered.append(Button.RESET)  # it would disturb a training run
+        return offered
+
+    def _settle(self, one: _Request) -> None:
+        if one.future.done():
+            with self._lock:
+                self._asked.remove(one)
+                self._stop_again_after(one)
+            answer = one.future.result()
+            text = DONE.get(one.button, '') if answer.success else ''
+            self._page.notify(one.button.value, text or answer.message, answer.success)
+        elif one.is_late:
+            # As long as the node exists, a late resume may still undo a stop.
+            if SERVICES[one.button][0] not in self.present:
+                with self._lock:
+                    self._asked.remove(one)
+                self._clients[one.button].remove_pending_request(one.future)
+        elif time.monotonic() - one.at > ANSWER:
+            with self._lock:
+                one.is_late = True
+                self._stop_again_after(one)
+            self._page.notify(one.button.value, f'no answer within {ANSWER:g} s')
+
+    def _stop_again_after(self, one: _Request) -> None:
+        # policy_node may answer two requests in any order: an earlier resume that is handled after
+        # the stop would undo it.
+        if one.button is Button.RESUME and one.at <= self._stopped_at:
+            self._call(Button.STOP)
+
+
+class _Sent(NamedTuple):
+    """A goal that policy_node has not answered yet."""
+
+    position: Point
+    at: float
+    answers: int  # number of goals that were answered before
+
+
+class PageGoals:
+    """
+    Sends goals to policy_node while that is active.
+
+    The handle shows the goal: it moves to each accepted goal, and back if a goal is refused. It is
+    only offered if the arm is drawn in the frame of goals.
+    """
+
+    def __init__(self, node: Node, page: LivePage, nodes: WatchedNodes) -> None:
+        self._node, self._page, self._nodes = node, page, nodes
+        self._publisher = node.create_publisher(PoseStamped, 'goal_pose', 10)
+        self._sent: _Sent | None = None
+        self._handle: Vector | None = None
+        self._refused: int | None = None
+        self._random = np.random.default_rng()
+
+    def tick(self) -> None:
+        self._place_handle(self._taker())
+        status = self._nodes.policy.latest
+        if status is not None:
+            if self._refused is not None and status.refused > self._refused:
+                self._page.notify('The goal was refused', status.answer_text)
+            self._refused = status.refused
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether policy_node accepts goals now, in the frame of the page."""
+        return self._taker() is not None
+
+    def send(self, goal: Vector) -> None:
+        """Send ``goal`` (3,) [m], in the frame of the page."""
+        taker = self._taker()
+        if taker is None:
+            frame = self._page.frame or 'none, since no arm is drawn'
+            self._page.notify(
+                'No goal was sent', f'policy_node is not active, or not in frame {frame}'
+            )
+            return
+        message = PoseStamped()
+        message.header.frame_id = self._page.frame
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        place = message.pose.position
+        set_vector(place, goal)
+        # Height 0 would mean the height of the tool.
+        place.z = place.z or 1e-9
+        message.pose.orientation.w = 1.0
+        self._publisher.publish(message)
+        self._sent = _Sent((place.x, place.y, place.z), time.monotonic(), taker.answers)
+
+    def send_any(self) -> None:
+        taker = self._taker()
+        if taker is not None and taker.workspace is not None:
+            self.send(self._random.uniform(*taker.workspace))
+
+    def _taker(self) -> DeploymentStatus | None:
+        """Return the status of policy_node, if it accepts goals in the frame of the page."""
+        status = self._nodes.policy.latest
+        if status is None or not status.is_active or status.frame != self._page.frame:
+            return None
+        return status
+
+    def _place_handle(self, taker: DeploymentStatus | None) -> None:
+        if taker is None:
+            self._handle = self._sent = None
+            self._page.goal.place(None)
+            return
+        if self._sent is not None:
+            is_ours = taker.answered_position == self._sent.position
+            is_answered = is_ours and taker.answers != self._sent.answers
+            if not is_answered and time.monotonic() - self._sent.at < GIVE_UP:
+                return
+            self._sent = None
+        if taker.goal is not None:
+            self._handle = np.array(taker.goal)
+        elif self._handle is None and taker.workspace is not None:
+            self._handle = np.mean(taker.workspace, axis=0)
+        # Without a goal, the handle stays at the last one.
+        self._page.goal.place(self._handle)

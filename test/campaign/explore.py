@@ -1,0 +1,237 @@
+"""
+Judges train_node from outside while it explores a robot at random.
+
+It starts sim_node and train_node, in lockstep or in real time, and knows of them what comes over
+DDS. In lockstep time is the simulation's, as the stamps of commands tell it, and each episode is
+judged by itself. Nothing of mher_ros is imported here.
+"""
+
+import argparse
+from collections import Counter
+import json
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from xml.etree import ElementTree
+
+from judge import Command, Judge, Limits, Record
+import numpy as np
+from outside_arm import DEFAULT_TOPICS, OutsideArm, ROBOTS
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+import yaml
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+EPISODE = 50
+"""Steps of an episode."""
+HALF, MARGIN = 0.15, 0.05
+"""Of the box of goals, and how far around it the tool may go, if the file gives no box [m]."""
+TOOL = 'judged_tool'
+
+
+class Explorer:
+    """A robot that explores, and what is seen of it."""
+
+    def __init__(self, options):
+        self._options = options
+        self._file = yaml.safe_load((ROBOTS / f'{options.robot}.yaml').read_text())
+        self._lockstep = options.stepping == 'lockstep'
+        self._output = 'joint_trajectory' if self._lockstep else self._file['output']
+        self._commands, self._measured, self._frozen = [], [], []
+        self._model = None
+        self._looked_at, self._waited = time.time(), {}
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        node = rclpy.create_node('explorer')
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        topics = {**DEFAULT_TOPICS, **self._file.get('topics', {})}
+        kind = JointTrajectory if self._output == 'joint_trajectory' else Float64MultiArray
+        node.create_subscription(String, 'robot_description', self._on_model, LATCHED)
+        node.create_subscription(JointState, 'joint_states', self._on_state, 1000)
+        node.create_subscription(kind, topics[self._output], self._on_command, 1000)
+
+    def run(self, folder):
+        """Return a report of what it did."""
+        steps = self._options.steps
+        episodes = -(-steps // EPISODE)
+        choices = {
+            'schedule.warmup_episodes': episodes,
+            'schedule.episode_steps': EPISODE,
+            'schedule.warmup_updates': 1,
+            'schedule.episodes_per_epoch': episodes,
+            'schedule.evaluation_goals': 1,
+            'task.joint_speed': self._options.joint_speed,
+        }
+        shared = {'robot': self._options.robot, 'stepping': self._options.stepping}
+        train = {
+            **shared,
+            **{
+                'out': folder / 'run',
+                'steps': (episodes + 1) * EPISODE,
+                'seed': self._options.seed,
+            },
+            'set': ' '.join(f'{key}={value}' for key, value in choices.items()),
+        }
+        processes = []
+        with (folder / 'nodes.log').open('w') as log:
+            try:
+                processes.append(_start('sim_node', shared, log))
+                while self._model is None:
+                    self._look(processes)
+                self._executor.spin_once(0.5)
+                processes.append(_start('train_node', train, log))
+                while processes[1].poll() is None:
+                    self._look(processes)
+                ended = time.time()
+                while time.time() < ended + 1.0:  # does anything follow?
+                    self._look(processes[:1])
+            finally:
+                for process in reversed(processes):
+                    process.send_signal(signal.SIGINT)
+                    process.wait(30.0)
+        if processes[1].returncode:
+            raise SystemExit(f'train_node failed: {(folder / "nodes.log").read_text()[-2000:]}')
+        return self._report()
+
+    def _look(self, processes):
+        if processes[0].poll() is not None:
+            raise SystemExit('sim_node ended')
+        self._executor.spin_once(0.05)
+        if len(processes) < 2 or self._lockstep or (now := time.time()) < self._looked_at + 0.05:
+            return
+        # As the campaign does: a process that was kept from running cannot send.
+        waited = {}
+        try:
+            for path in Path(f'/proc/{processes[1].pid}/task').iterdir():
+                waited[path.name] = int((path / 'schedstat').read_text().split()[1])
+        except OSError:
+            pass  # it may end, or one of its threads
+        longest = max((waited[name] - self._waited.get(name, 0) for name in waited), default=0)
+        if 1e-9 * longest > 0.5 * (now - self._looked_at):
+            self._frozen.append((self._looked_at, now))
+        self._looked_at, self._waited = now, waited
+
+    def _on_model(self, message):
+        top = ElementTree.fromstring(message.data)
+        offset = ' '.join(map(str, self._file.get('tool_offset', (0.0, 0.0, 0.0))))
+        joint = ElementTree.SubElement(top, 'joint', name=TOOL, type='fixed')
+        ElementTree.SubElement(joint, 'origin', xyz=offset)
+        ElementTree.SubElement(joint, 'parent', link=self._file['tool_frame'])
+        ElementTree.SubElement(joint, 'child', link=TOOL)
+        text = ElementTree.tostring(top, encoding='unicode')
+        self._model = OutsideArm(text, self._file['base_frame'], TOOL, self._file['joints'])
+
+    def _on_state(self, message, info):
+        if self._model is not None:
+            order = [message.name.index(name) for name in self._model.joints]
+            when = _stamp(message) if self._lockstep else 1e-9 * info['source_timestamp']
+            self._measured.append((when, np.array(message.position)[order]))
+
+    def _on_command(self, message, info):
+        when, seconds = 1e-9 * info['source_timestamp'], 0.0
+        if self._output == 'joint_trajectory':
+            (point,) = message.points
+            order = [message.joint_names.index(name) for name in self._model.joints]
+            values = np.array(point.positions)[order]
+            seconds = point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
+            when = _stamp(message) if self._lockstep else when
+        else:
+            values = np.array(message.data)
+        last = self._commands[-1] if self._commands else None
+        if self._lockstep and last is not None and when == last.time:
+            assert np.array_equal(values, last.values), 'a command was sent again, and is another'
+            return
+        self._commands.append(Command(when, values, seconds))
+
+    def _limits(self, period):
+        file, arm = self._file, self._model
+        box = file.get('box')
+        if box is None:
+            edge = HALF * file['workspace'].get('scale', 1.0) + MARGIN
+            origin = np.array(file['workspace']['origin'])
+            box = {'low': origin - edge, 'high': origin + edge}
+        given = file.get('joint_limits', {})
+        return Limits(
+            period,
+            float(file.get('speed', 0.25)),
+            float(file.get('acceleration', 1.0)),
+            arm.velocity,
+            np.array([given.get(name, {}).get('acceleration', 4.0) for name in arm.joints]),
+            arm.lower,
+            arm.upper,
+            (np.array(box['low']), np.array(box['high'])),
+        )
+
+    def _report(self):
+        period = 1.0 / self._file['command_rate']
+        if self._lockstep:
+            period = float(np.median(np.diff([command.time for command in self._commands])))
+        judge = Judge(self._model, self._output, self._limits(period))
+        self._measured.sort(key=lambda one: one[0])
+        violations, moved = [], 0.0
+        motions = self._episodes(period) if self._lockstep else [self._commands]
+        for commands in motions:
+            tools = self._model.tool([command.values for command in commands])
+            moved += float(np.linalg.norm(np.diff(tools, axis=0), axis=1).sum())
+            # What ends an episode in lockstep is the simulation's reset, not a command.
+            end = commands[-1].time if self._lockstep else time.time()
+            record = Record(commands, self._measured, frozen=self._frozen, end=end)
+            violations += judge.judge(record)
+        return {
+            'robot': self._options.robot,
+            'stepping': self._options.stepping,
+            'output': self._output,
+            'steps': self._options.steps,
+            'motions': len(motions),
+            'commands': len(self._commands),
+            'metres': round(moved, 3),
+            'held': judge.held,
+            'violations': dict(Counter(one.kind for one in violations)),
+            'worst': max((one.ratio for one in violations), default=0.0),
+        }
+
+    def _episodes(self, period):
+        """Split commands where the simulation was reset: its clock goes on by two periods."""
+        times = np.array([command.time for command in self._commands])
+        begins = np.flatnonzero(np.diff(times) > 1.5 * period) + 1
+        bounds = [0, *begins.tolist(), len(times)]
+        pairs = zip(bounds[:-1], bounds[1:], strict=True)
+        return [self._commands[begin:end] for begin, end in pairs]
+
+
+def _stamp(message):
+    return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+
+
+def _start(executable, parameters, log):
+    words = [word for key, value in parameters.items() for word in ('-p', f'{key}:={value}')]
+    command = [sys.executable, '-m', 'mher_ros.ros', executable, '--ros-args', *words]
+    return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--robot', default='ur5e')
+    parser.add_argument('--stepping', default='lockstep', choices=('lockstep', 'realtime'))
+    parser.add_argument('--steps', type=int, default=10_000, help='of the learner')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument(
+        '--joint-speed', type=float, default=2.0, help='that an action of 1 asks for [rad/s]'
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Explorer(options).run(Path(folder))
+    print(json.dumps(report))
+    sys.exit(bool(report['violations']) or not report['metres'])
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,79 @@
+"""An arm's time is the wall clock's, or the simulation's, and never goes back."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from mher_ros.ros.common.arm_clock import ArmTime, STANDSTILL
+import pytest
+
+
+def test_without_a_simulation_it_is_the_wall_clocks():
+    time = ArmTime(100.0)
+    assert time.at(100.5, None) == pytest.approx(100.5)
+    assert time.at(107.0, None) == pytest.approx(107.0)
+    assert not time.standing_still
+
+
+def test_with_a_simulation_it_passes_as_simulated_time_does():
+    time = ArmTime(100.0)
+    start = time.at(100.0, 50.0)
+    for tick in range(1, 101):
+        now = time.at(100.0 + 0.01 * tick, 50.0 + 0.002 * tick)
+    assert now - start == pytest.approx(0.2)
+    assert not time.standing_still
+
+
+def test_the_first_message_of_the_clock_is_no_leap():
+    time = ArmTime(100.0)
+    start = time.at(100.1, 0.0)
+    assert time.at(100.2, 1.7e9) == start
+    assert time.at(100.3, 1.7e9 + 0.05) == pytest.approx(start + 0.05)
+
+
+def test_a_clock_that_is_set_back_goes_on_from_there():
+    time = ArmTime(0.0)
+    start = time.at(0.0, 50.0)
+    assert time.at(0.1, 3.0) == start
+    assert time.at(0.2, 3.1) == pytest.approx(start + 0.1)
+
+
+def test_a_clock_that_stands_still_is_noticed_and_the_wall_clock_takes_over():
+    time = ArmTime(0.0)
+    time.at(0.0, 50.0)
+    start = time.at(0.1, 50.1)
+    assert time.at(0.1 + 0.9 * STANDSTILL, 50.1) == start
+    assert not time.standing_still
+    late = time.at(0.11 + STANDSTILL, 50.1)
+    assert time.standing_still
+    assert time.at(0.61 + STANDSTILL, 50.1) == pytest.approx(late + 0.5)
+    assert time.at(0.7 + STANDSTILL, 50.2) == pytest.approx(late + 0.6)
+    assert not time.standing_still
+
+
+def test_a_clock_that_never_starts_stands_still():
+    time = ArmTime(0.0)
+    time.at(0.0, 0.0)
+    time.at(1.1 * STANDSTILL, 0.0)
+    assert time.standing_still
+
+
+def test_the_clock_may_be_changed_at_run_time():
+    time = ArmTime(0.0)
+    start = time.at(1.0, None)
+    assert time.at(1.1, 7.0) == start
+    assert time.at(1.2, 7.02) == pytest.approx(start + 0.02)
+    assert time.at(1.3, None) == pytest.approx(start + 0.12)
+    assert not time.standing_still
+
+
+SIMULATED = st.one_of(st.none(), st.floats(-1e9, 1e10))
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 3.0), SIMULATED), max_size=50))
+def test_it_never_goes_back(readings):
+    time, wall, last = ArmTime(10.0), 10.0, 10.0
+    for passed, simulated in readings:
+        wall += passed
+        now = time.at(wall, simulated)
+        assert now >= last
+        assert not (simulated is None and time.standing_still)
+        last = now

@@ -1,0 +1,94 @@
+"""The command path on topics: what leaves for an arm, and what does not."""
+
+import contextlib
+
+from mher_ros.control.action_controller import ActionController
+from mher_ros.control.stop_latch import StopLatch
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.robot import load_robot
+from mher_ros.robots.workspace import GoalError
+from mher_ros.ros.common.arm_driver import ArmDriver
+from mher_ros.ros.common.diagnostics import Latency
+from mher_ros.simulation.reach import Reach, ReachOptions
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+pytestmark = pytest.mark.ros
+
+
+class Driven:
+    """A UR5e that never moves, and a driver that steps when the test says so."""
+
+    def __init__(self, world):
+        robot = load_robot('ur5e')
+        arm = ArmModel(robot.simulated())
+        task = Reach(ReachOptions(robot='ur5e'), arm=arm)
+        self.latch, self.peer = StopLatch(), world.peer()
+        self.controller = ActionController(
+            task.interface, arm, task.workspace, robot.output, latch=self.latch
+        )
+        node = world.peer().node
+        latency = Latency(1.0)
+        self.driver = ArmDriver(
+            node, robot, arm, self.controller.path, robot.output, self.latch, latency
+        )
+        self.commands = self.peer.listen(Float64MultiArray, robot.topics.joint_position)
+        self._states = self.peer.talk(JointState, 'joint_states')
+        positions = [robot.home[name] for name in robot.joints]
+        self._state = JointState(name=list(robot.joints), position=positions)
+        self.driver.activate()
+
+    def step(self):
+        """Publish a state, and step until the driver has taken it."""
+        self._state.header.stamp = self.peer.node.get_clock().now().to_msg()
+        self._states.publish(self._state)
+        for _ in range(3):
+            self.driver.step()
+
+    def move(self):
+        """Ask for a motion, unless states were late, as on a busy machine."""
+        with self.driver.lock, contextlib.suppress(GoalError):
+            self.controller.act(self.driver.clock.now(), np.ones(6, np.float32))
+
+
+@pytest.fixture
+def driven(world):
+    driven = Driven(world)
+    driven.peer.wait_until(lambda: driven.step() or driven.driver.path.positions.size, 'a state')
+    yield driven
+    driven.driver.close()
+
+
+def test_a_motion_that_is_asked_for_leaves(driven):
+    def has_left():
+        driven.move()
+        driven.step()
+        return len(driven.commands.messages) > 5
+
+    driven.peer.wait_until(has_left, 'commands')
+    assert driven.driver.path.is_moving
+
+
+def test_a_command_is_withheld_if_a_stop_comes_while_it_is_written(driven):
+    output = driven.driver._commands
+    write, sent = output.write, []
+
+    def write_and_stop(command):
+        driven.latch.set('a test')
+        return write(command)
+
+    output.write, output.send = write_and_stop, sent.append
+
+    def is_stopped():
+        driven.move()
+        driven.step()
+        return driven.latch.reason
+
+    driven.peer.wait_until(is_stopped, 'a command')
+    assert not sent
+    # Nothing had moved, so nothing need brake.
+    driven.step()
+    assert not sent
+    assert not driven.driver.path.is_moving

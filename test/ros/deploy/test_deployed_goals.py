@@ -1,0 +1,70 @@
+"""Goals that the demonstration and ``bench deploy`` draw are goals that the arm may go to."""
+
+import shutil
+
+from mher_ros import demo
+from mher_ros.bench import deploy
+from mher_ros.policy import load
+from mher_ros.robots.robot import load_robot
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.ros
+
+DRAWN = 500
+
+
+class DrawnError(Exception):
+    """Raised in place of the motion to the goals that were drawn."""
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return the list of goals (g, 3) [m] that an arm would be sent to; none is started."""
+    goals = []
+
+    def run_goal_trials(robot, policy, wanted, *_):
+        goals.extend(wanted)
+        raise DrawnError
+
+    for module in (demo, deploy):
+        monkeypatch.setattr(module, 'run_goal_trials', run_goal_trials)
+    return goals
+
+
+def assert_allowed(goals, robot, policy):
+    """Fail unless all goals are inside the arm's box and its policy's workspace, and fill both."""
+    config, interface = load_robot(robot), load(policy).interface
+    trained = np.array((interface.goal_low, interface.goal_high))
+    centre = trained.mean(axis=0)
+    origin = centre if config.workspace.origin is None else config.workspace.origin
+    low, high = origin + config.workspace.scale * (trained - centre)
+    if config.box is not None:
+        assert (np.array(config.box.low) > low).any()  # it leaves out some of the workspace
+        low, high = np.maximum(low, config.box.low), np.minimum(high, config.box.high)
+    assert len(goals) == DRAWN
+    assert (goals >= low).all()
+    assert (goals <= high).all()
+    np.testing.assert_allclose(np.min(goals, axis=0), low, atol=0.02)
+    np.testing.assert_allclose(np.max(goals, axis=0), high, atol=0.02)
+
+
+@pytest.mark.parametrize('robot', ['fetch', 'ur5e'])
+def test_the_benchmark_draws_goals_that_the_arm_may_go_to(drawn, policy, robot):
+    with pytest.raises(DrawnError):
+        deploy.measure(robot, DRAWN, 0, str(policy))
+    assert_allowed(drawn, robot, policy)
+
+
+def test_the_demonstration_draws_goals_that_the_arm_may_go_to(
+    drawn, policy, tmp_path, monkeypatch
+):
+    def train(system, values):
+        shutil.copy(policy, values['out'])
+        return 0
+
+    monkeypatch.setattr(demo, 'run_bringup', train)
+    monkeypatch.setattr(demo, 'GOALS', DRAWN)
+    with pytest.raises(DrawnError):
+        demo.run_demo(tmp_path / 'demo')
+    assert_allowed(drawn, demo.ROBOT, policy)

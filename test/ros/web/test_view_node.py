@@ -1,0 +1,289 @@
+"""The page of view_node in a real browser, over real DDS: what it shows, what people do there."""
+
+import contextlib
+import re
+
+from browser import project, still_camera, wait_for
+from deployed_policy import stops
+from fake_arm import FakeArm, vector
+from geometry_msgs.msg import PoseStamped
+import numpy as np
+import pytest
+from std_msgs.msg import Float64MultiArray
+from viewed import Viewed
+from websockets.exceptions import ConnectionClosed
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+PATIENCE = 120.0
+"""For a browser that draws without a graphics card beside other tests [s]."""
+GRIP = np.array((0.0, 0.0, 0.12))
+"""Where on the handle its upward arrow is [m]."""
+
+
+class Windows(Viewed):
+    """A view_node and windows on its page."""
+
+    def __init__(self, world, browser, **parameters):
+        super().__init__(world, **parameters)
+        self._browser, self._windows = browser, []
+
+    def window(self):
+        self._windows.append(self._browser.open(self.address))
+        return self._windows[-1]
+
+    def close(self):
+        """Close its windows: those that nobody looks at draw on, and take the next test's time."""
+        for window in self._windows:
+            window.close()
+
+
+@pytest.fixture
+def view(world, browser):
+    """Return a function that starts a view_node."""
+    started = []
+
+    def start(**parameters):
+        started.append(Windows(world, browser, **parameters))
+        return started[-1]
+
+    yield start
+    for viewed in started:
+        viewed.close()
+
+
+def wait_for_line(window, name, text):
+    """Return what a line of the page says once it matches ``text``."""
+
+    def look():
+        told = window.evaluate(
+            f"""() => document.querySelector('[data-line="{name}"]')?.innerText ?? ''"""
+        )
+        return re.search(text, told)
+
+    return wait_for(look, PATIENCE, f'{name}: {text}').string
+
+
+def coloured(window, pixel):
+    """Return whether an arrow is drawn at ``pixel``."""
+    x, y = pixel.astype(int)
+    around = window.picture()[y - 3 : y + 4, x - 3 : x + 4]
+    return np.ptp(around, axis=-1).max() > 80
+
+
+class Hand:
+    """A person at a window, with the goal's handle in reach."""
+
+    def __init__(self, window, space):
+        """``space``: low and high corner (3,) [m] of the workspace, in whose middle it waits."""
+        self.window, self.low, self.high = window, *space
+        self.middle = (self.low + self.high) / 2.0
+        wait_for_line(window, 'Policy', 'goal')
+        self._camera = still_camera(window, self.middle)
+        self.wait_for_handle()
+
+    def wait_for_handle(self):
+        """Return when the handle is where it was at first."""
+        wait_for(lambda: coloured(self.window, self.pixel(0.0)), PATIENCE, 'the handle')
+
+    def pixel(self, way):
+        """Return where the handle's upward arrow is seen if it was dragged by ``way`` [m]."""
+        return project(self._camera, self.middle + GRIP + (0.0, 0.0, way))
+
+    def drag(self, way):
+        """Drag the handle upwards by ``way`` [m] and let it go."""
+        self.window.drag(self.pixel(0.0), self.pixel(way))
+
+    def drag_until_sent(self, way, goals):
+        """Drag it, again if that came too late; return the goal that was sent."""
+
+        def drag():
+            self.wait_for_handle()
+            self.drag(way)
+
+        self.repeat_until(drag, lambda: goals.messages, 'a goal')
+        return goals.messages[0]
+
+    def repeat_until(self, action, condition, what):
+        """Do something until ``condition``, again once a note has gone that it came too late."""
+        while True:
+            action()
+            wait_for(lambda: condition() or self._is_late(), PATIENCE, what)
+            if condition():
+                return
+            wait_for(lambda: not self._is_late(), PATIENCE, 'the note to go')
+
+    def _is_late(self):
+        return 'too long ago' in self.window.text()
+
+
+@pytest.fixture
+def hand(deploy, view):
+    """Return a function: a deployed policy, one that sits a person at its page, the page."""
+
+    def start():
+        deployed = deploy('joint_trajectory')
+        deployed.wait_until_active()
+        space = np.array(deployed.status().workspace)
+        viewed = view()
+        return deployed, lambda: Hand(viewed.window(), space), viewed
+
+    return start
+
+
+def test_it_waits_for_an_arm_shows_it_and_sees_it_go(world, view):
+    viewed = view()
+    with viewed.window() as window:
+        wait_for_line(window, 'Arm', 'waiting for robot_description and joint_states')
+        blank = window.picture()
+        arm = FakeArm(world.peer(), 'joint_position')
+        wait_for_line(window, 'Arm', 'from joint_states')
+        wait_for(lambda: changed(window, blank) > 5000, PATIENCE, 'the arm')
+        at_home = settled(window)
+        arm.positions = arm.positions + np.array((0.0, 0.3, 0.0, 0.3, 0.0, 0.0, 0.0))
+        wait_for(lambda: changed(window, at_home) > 1000, PATIENCE, 'the arm to move')
+        arm.is_silent = True
+        wait_for_line(window, 'Arm', 'waiting for joint_states')
+        arm.close()
+    assert viewed.node.is_running()
+
+
+def changed(window, before):
+    """Return how many pixels of the picture have changed."""
+    width = before.shape[1] * 2 // 3  # the rest is text
+    return (np.abs(window.picture() - before)[:, :width].max(axis=-1) > 30).sum()
+
+
+def settled(window):
+    """Return the picture once it stays as it is."""
+    shown = [window.picture()]
+
+    def is_still():
+        shown.append(window.picture())
+        return (shown[-1] == shown[-2]).all()
+
+    wait_for(is_still, PATIENCE, 'a picture that stays')
+    return shown[-1]
+
+
+def test_a_goal_is_sent_where_the_handle_is_let_go_and_the_arm_goes_there(hand):
+    deployed, sit, _ = hand()
+    person = sit()
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    goal = person.drag_until_sent(0.08, goals)
+    assert goal.header.frame_id == 'world'
+    place = vector(goal.pose.position)
+    np.testing.assert_allclose(place, person.middle + (0.0, 0.0, 0.08), atol=0.005)
+    assert len(goals.messages) == 1
+    wait_for_line(person.window, 'Distance', 'reached')
+    assert np.linalg.norm(deployed.arm.tool - place) < 0.025
+
+
+def test_a_goal_that_is_refused_is_said_to_be_and_the_handle_goes_back(hand):
+    deployed, sit, _ = hand()
+    person = sit()
+    person.drag(0.6)
+    wait_for(lambda: 'The goal was refused' in person.window.text(), PATIENCE, 'the refusal')
+    person.wait_for_handle()
+    assert not deployed.commands.messages
+
+
+def test_a_window_that_is_closed_while_dragging_sends_no_goal(hand):
+    deployed, sit, _ = hand()
+    person = sit()
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    with person.window.holding(person.pixel(0.0)) as move:
+        move(person.pixel(0.08))
+        person.window.close()
+    deployed.wait_for_heartbeats(5)
+    other = sit()  # the handle is back where it was
+    assert not goals.messages
+    other.drag_until_sent(0.08, goals)
+
+
+def test_the_stop_button_stops_the_arm_until_it_is_resumed(hand):
+    deployed, sit, _ = hand()
+    person = sit()
+    deployed.move()
+    person.window.press('Stop the arm')
+    wait_for_line(person.window, 'Policy', 'stopped; press Resume')
+    assert stops(deployed.commands.messages)[-1]
+    deployed.expect_no_goal_is_taken()
+    person.repeat_until(
+        lambda: person.window.press('Resume'),
+        lambda: 'there is no goal' in person.window.text(),
+        'the stop to be cleared',
+    )
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    person.repeat_until(
+        lambda: person.window.press('Random goal'), lambda: goals.messages, 'a goal'
+    )
+    goal = vector(goals.messages[0].pose.position)
+    assert (person.low <= goal).all() and (goal <= person.high).all()
+    wait_for_line(person.window, 'Distance', 'reached')
+
+
+def test_ten_browsers_look_and_some_leave_while_they_drag(hand):
+    deployed, sit, viewed = hand()
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    with contextlib.ExitStack() as others:
+        # What they would draw takes this machine minutes.
+        people = [others.enter_context(viewed.raw()) for _ in range(9)]
+        person = sit()
+        for rude in people[:3]:
+            rude.start()
+            rude.move((1.3, 0.7, 0.6))
+            rude.__exit__()
+        person.wait_for_handle()
+        assert not goals.messages
+        place = vector(person.drag_until_sent(0.08, goals).pose.position)
+        np.testing.assert_allclose(place, person.middle + (0.0, 0.0, 0.08), atol=0.005)
+        for reader in people[3:]:
+            wait_for(lambda told=reader: b'Distance' in told.words(PATIENCE), PATIENCE)
+    assert len(goals.messages) == 1
+
+
+def test_garbage_over_the_websocket_disturbs_nobody(hand):
+    deployed, sit, viewed = hand()
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    random = np.random.default_rng(0)
+    for size in (0, 1, 10, 1000, 100_000):
+        with viewed.raw() as raw, contextlib.suppress(ConnectionClosed):
+            raw.send(random.bytes(size))
+    for position in ((1.0,), 'abc', (np.nan,) * 3):
+        with viewed.raw() as raw, contextlib.suppress(ConnectionClosed):
+            raw.start()
+            raw.move(position)
+            raw.end()
+    with viewed.raw() as raw:  # one that turns the handle over, without holding it
+        raw.move((1.3, 0.7, 0.6), (np.nan,) * 4)
+    person = sit()
+    assert not goals.messages
+    place = vector(person.drag_until_sent(0.08, goals).pose.position)
+    np.testing.assert_allclose(place, person.middle + (0.0, 0.0, 0.08), atol=0.005)
+    wait_for_line(person.window, 'Distance', 'reached')
+    assert len(goals.messages) == 1
+
+
+def test_curves_grow_while_a_run_learns(world, view, tmp_path):
+    viewed = view()
+    with viewed.window() as window:
+        world.sim_node()
+        world.train_node(tmp_path / 'run', changes={'schedule.steps': '2000'})
+        curve = world.peer().listen(Float64MultiArray, 'train_node/curve', qos=10)
+        wait_for_line(window, 'Training', '.')
+        first = wait_for(lambda: drawn_curve(window), PATIENCE, 'a curve')
+        assert re.search('at most 2000', wait_for_line(window, 'Steps', 'of'))
+        curve.wait_for(lambda rows: len(rows.data) >= 3 * 12, PATIENCE, after=0)
+        wait_for(lambda: drawn_curve(window) > first, PATIENCE, 'a longer curve')
+        window.press('Save and stop training')
+        wait_for(lambda: 'stop training' not in window.text(), PATIENCE, 'the run to end')
+        assert drawn_curve(window)  # that of the last run stays
+    assert (tmp_path / 'run' / 'checkpoint').exists()
+
+
+def drawn_curve(window):
+    """Return how many pixels of the panel have the colour of the success rate."""
+    picture = window.picture()
+    panel = picture[:, picture.shape[1] * 2 // 3 :]
+    return (np.abs(panel - np.array((0xD5, 0x5E, 0x00))).max(axis=-1) < 40).sum()
