@@ -3,10 +3,10 @@ Takes the pictures of the page in this folder: ``python docs/film_page.py POLICY
 
 images/page_drag.gif     a goal is dragged, and the arm follows
 images/page_deploy.png   the last of these pictures
-images/page_train.png    an arm that learns
+images/page_train.png    an arm while it learns
 
-It starts the nodes and Debian's chromium, without a screen. Where there is no graphics card a
-picture takes a part of a second, so the film is less smooth than the page.
+It starts the nodes and a headless chromium. Without a graphics card a picture takes a part of a
+second, so the film is less smooth than the page.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import tempfile
 import time
 
 import imageio.v3 as imageio
-from mher_ros.policy.run import load
-from mher_ros.ros.deployed_arm import trained_workspace
-from mher_ros.ros.node_process import node_process
-from mher_ros.view.address import HOST
+from mher_ros.policy.onnx_policy import load
+from mher_ros.robots.robot import load_robot
+from mher_ros.robots.workspace import place_workspace
+from mher_ros.ros.common.node_process import node_process
+from mher_ros.view.access_control import HOST
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,24 +36,24 @@ from browser import Browser, Page, project, still_camera, wait_for  # noqa: E402
 IMAGES = ROOT / 'docs' / 'images'
 ROBOT, DOMAIN = 'fetch', '99'
 SPEED = 0.04
-"""Of the arm [m/s]: slow enough to be seen following where few pictures a second are drawn."""
+"""Speed of the arm [m/s]: slow enough to be visible with few pictures per second."""
 RATE = 5.0
-"""Pictures in a second: what a browser without a graphics card can draw."""
+"""Pictures per second: what a browser without a graphics card can draw."""
 PATIENCE = 120.0
-"""For whatever is waited for [s]."""
+"""Longest time to wait for anything [s]."""
 ARROW = 0.12
-"""Where on the handle an arrow is grabbed [m]."""
-WAYS = ((1, -0.12), (2, 0.08), (1, 0.24))
-"""Axis and length [m] of each drag; along the last one's arrow, so that the trail is behind it."""
+"""Distance from the goal at which an arrow of the handle is grabbed [m]."""
+DRAGS = ((1, -0.12), (2, 0.08), (1, 0.24))
+"""Axis and length [m] of each drag."""
 DRAG_PICTURES = 6
 AWAY = (330.0, 600.0)
-"""Where the mouse is in nobody's way."""
+"""Position of the mouse between two drags [pixels]."""
 REST = 1.5
-"""Time for which the arm is watched at its goal [s]."""
+"""Time for which the arm is filmed at its goal [s]."""
 NOTE = 5.0
-"""Time within which the browser says that there is no graphics card, if it does [s]."""
+"""Time within which the browser reports a missing graphics card, if it does [s]."""
 SLOWEST = 0.5
-"""No picture of the film stays longer [s]."""
+"""Longest time for which one picture of the film is shown [s]."""
 POINTER = """() => {
     const pointer = document.createElement('div');
     pointer.style = 'position:fixed;z-index:9999;pointer-events:none;width:14px;height:14px;' +
@@ -63,17 +64,17 @@ POINTER = """() => {
         pointer.style.top = event.clientY + 'px';
     }, true);
 }"""
-"""Screenshots do not show the mouse."""
+"""Draws a pointer, because screenshots do not show the mouse."""
 CLOSE_NOTES = """() => document.querySelectorAll('.mantine-Notification-closeButton')
     .forEach((button) => button.click())"""
-"""Above all the one that says that there is no graphics card."""
+"""Closes notifications, mainly the one about a missing graphics card."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument('policy', type=Path, help='of fetch_reach')
     chosen = parser.parse_args()
-    # Goals are for the arm of this film alone.
+    # No arm of another domain or machine gets these goals.
     os.environ.update(ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', ROS_DOMAIN_ID=DOMAIN)
     IMAGES.mkdir(exist_ok=True)
     with contextlib.closing(Browser()) as browser:
@@ -82,10 +83,10 @@ def main() -> None:
 
 
 def film_drag(browser: Browser, policy: Path) -> None:
-    """Drag the goal three times, and watch the arm."""
-    space = trained_workspace(load(policy).interface, ROBOT)
+    """Drag the goal several times, and film the arm."""
+    space = place_workspace(load(policy).interface, load_robot(ROBOT))
     goal = (space.low + space.high) / 2.0
-    # The browser takes the time that others need, where it has no graphics card.
+    # Without a graphics card the browser uses the cores that policy_node needs.
     parameters = {
         'robot': ROBOT,
         'policy': str(policy),
@@ -102,25 +103,25 @@ def film_drag(browser: Browser, policy: Path) -> None:
         window.evaluate(POINTER)
         film = Film(window)
         camera = still_camera(window, goal)
-        for axis, way in WAYS:
+        for axis, length in DRAGS:
             film.take()
             along = np.eye(3)[axis]
             grip = goal + ARROW * along
             with window.holding(project(camera, grip)) as move:
                 for part in np.linspace(0.0, 1.0, DRAG_PICTURES):
-                    move(project(camera, grip + part * way * along), 2)
+                    move(project(camera, grip + part * length * along), 2)
                     film.take()
             window.move(AWAY, 2)
-            goal = goal + way * along
-            film.take_until(lambda: not _is_reached(window), 'the arm to be on its way')
-            film.take_until(lambda: _is_reached(window), 'the arm to be there')
+            goal = goal + length * along
+            film.take_until(lambda: not _is_reached(window), 'the arm to move')
+            film.take_until(lambda: _is_reached(window), 'the arm to reach its goal')
             film.take_for(REST)
         film.write(IMAGES / 'page_drag.gif')
         (IMAGES / 'page_deploy.png').write_bytes(window.png())
 
 
 def take_training(browser: Browser) -> None:
-    """Show a run once its curve has some points."""
+    """Take a picture of a run when its curve has some points."""
     with tempfile.TemporaryDirectory() as folder:
         parameters = {
             'task': 'fetch_reach',
@@ -141,8 +142,8 @@ def take_training(browser: Browser) -> None:
 
 @contextlib.contextmanager
 def open_page(browser: Browser):
-    """Start view_node and give its page, once the arm is on it."""
-    # Another's page, at a port that is always the same, would be filmed instead.
+    """Start view_node and yield its page when the arm is drawn."""
+    # With a fixed port, the page of another process could be filmed instead.
     with socket.create_server((HOST, 0)) as free:
         port = free.getsockname()[1]
 
@@ -152,15 +153,20 @@ def open_page(browser: Browser):
         return False
 
     with node_process('view_node', {'port': port, 'view_rate': RATE}):
-        # Not by trying to open it: a window that failed would try again, and draw beside another.
+        # A window that fails to open would retry and draw at the same time as the next one.
         wait_for(is_served, PATIENCE, 'view_node')
         with browser.open(f'http://{HOST}:{port}/') as window:
-            wait_for(lambda: 'as joint_states tells' in window.text(), PATIENCE, 'the arm')
+            wait_for(lambda: _is_drawn(window), PATIENCE, 'the arm')
             with contextlib.suppress(AssertionError):  # there is a graphics card
                 wait_for(lambda: 'WebGL' in window.text(), NOTE)
             window.evaluate(CLOSE_NOTES)
-            wait_for(lambda: 'WebGL' not in window.text(), PATIENCE, 'the note to go')
+            wait_for(lambda: 'WebGL' not in window.text(), PATIENCE, 'the notification to close')
             yield window
+
+
+def _is_drawn(window: Page) -> bool:
+    line = _line(window, 'Arm')
+    return 'joint_states' in line and 'waiting' not in line
 
 
 def _is_reached(window: Page) -> bool:
@@ -177,7 +183,7 @@ def _line(window: Page, name: str) -> str:
 
 
 class Film:
-    """Pictures of a window, and when they were taken."""
+    """Pictures of a window, with the times at which they were taken."""
 
     def __init__(self, window: Page) -> None:
         self._window = window
@@ -189,15 +195,15 @@ class Film:
         self._times.append(time.monotonic())
 
     def take_until(self, condition: Callable[[], bool], what: str = '') -> None:
-        """Take pictures until it holds, one of them then."""
+        """Take pictures until ``condition`` is true, and one more."""
         end = time.monotonic() + PATIENCE
         while not condition():
-            assert time.monotonic() < end, f'waited in vain for {what}'
+            assert time.monotonic() < end, f'timeout while waiting for {what}'
             self.take()
         self.take()
 
     def take_for(self, seconds: float) -> None:
-        """Take pictures for a while."""
+        """Take pictures for that time."""
         end = time.monotonic() + seconds
         self.take_until(lambda: time.monotonic() > end)
 

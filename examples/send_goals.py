@@ -1,7 +1,8 @@
 """
-Send an arm's tool to goals, one after the other, and tell how near to them it gets.
+Send an arm's tool to goals, one after the other, and print its distance from each.
 
-Start an arm first, for example ``mher up deploy_sim``.
+Start an arm first, for example ``mher up deploy_sim``. If the arm has a namespace, add
+``--ros-args -r __ns:=/left``.
 """
 
 import argparse
@@ -9,8 +10,10 @@ import os
 import sys
 
 from mher_ros.errors import MherError
-from mher_ros.ros.goal_client import GoalClient
+from mher_ros.robots.workspace import GoalError
+from mher_ros.ros.deploy.goal_client import GoalClient
 import rclpy
+from rclpy.utilities import remove_ros_args
 
 FOR_FETCH = [1.20, 0.65, 0.50, 1.45, 0.85, 0.65, 1.35, 0.75, 0.55]
 
@@ -26,12 +29,12 @@ def main() -> int:
         help="goals in the arm's base frame [m], three numbers each; none: three for Fetch",
     )
     parser.add_argument('--timeout', type=float, default=20.0, help='for each goal [s]')
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(remove_ros_args(sys.argv)[1:])
     if len(chosen.numbers) % 3:
         parser.error(f'three numbers for each goal are expected, got {len(chosen.numbers)}')
     goals = [chosen.numbers[first : first + 3] for first in range(0, len(chosen.numbers), 3)]
 
-    # As `mher up` has it: only arms of this machine, unless it is set.
+    # As `mher up` does: only arms of this machine, unless the variable is set.
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     rclpy.init()
     client = GoalClient(frame='')  # that of the arm's base
@@ -39,10 +42,8 @@ def main() -> int:
         client.wait_until_ready()
         missed = 0
         for goal in goals:
-            client.go_to(goal)
-            reached = client.wait_until_reached(chosen.timeout)
-            client.spin(1.0)  # it is near; let it come to rest
-            print(f'{goal}: {outcome(client, reached)}', flush=True)
+            reached, text = send(client, goal, chosen.timeout)
+            print(f'{goal}: {text}', flush=True)
             missed += not reached
         return 1 if missed else 0
     except MherError as error:
@@ -52,10 +53,15 @@ def main() -> int:
         rclpy.try_shutdown()
 
 
-def outcome(client: GoalClient, reached: bool) -> str:
-    if client.goal is None:
-        return 'refused; the log of policy_node says why'
-    return f'{"reached" if reached else "not reached"}, {1000 * client.distance:.1f} mm away'
+def send(client: GoalClient, goal: list[float], timeout: float) -> tuple[bool, str]:
+    """Return whether the tool reached a goal (3,) [m] within ``timeout`` [s], and a sentence."""
+    try:
+        client.go_to(goal)
+        reached = client.wait_until_reached(timeout)
+    except GoalError as error:  # error.code is for programs
+        return False, str(error)
+    client.spin(1.0)  # the tool is within the threshold; wait until it is at rest
+    return reached, f'{"" if reached else "not "}reached, {1000 * client.distance:.1f} mm away'
 
 
 if __name__ == '__main__':
