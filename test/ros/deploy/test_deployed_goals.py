@@ -23,7 +23,7 @@ def drawn(monkeypatch):
     """Return the list of goals (g, 3) [m] that an arm would be sent to; none is started."""
     goals = []
 
-    def run_goal_trials(robot, policy, wanted, *_):
+    def run_goal_trials(robot, policy, wanted, *_, **__):
         goals.extend(wanted)
         raise DrawnError
 
