@@ -9,7 +9,7 @@
 set -uo pipefail
 
 python=$1
-tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/../test/shared" && pwd)
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/../test/shared/browsers" && pwd)
 
 can() {
     said=$("$python" "$tests/$1.py" 2>/dev/null)

@@ -123,7 +123,7 @@ def test_files_do_not_import_what_they_name(run, tmp_path):
 
 
 def test_the_command_line_takes_an_env_of_the_working_folder(tmp_path):
-    source = Path(__file__).parent / 'shared' / 'goal_envs.py'
+    source = Path(__file__).parent / 'shared' / 'runs' / 'goal_envs.py'
     (tmp_path / 'own_envs.py').write_text(source.read_text())
 
     def mher(*words):

@@ -3,7 +3,7 @@
 from pathlib import Path
 import sys
 
-sys.path.insert(0, str(Path(__file__).parents[1] / 'shared'))
+sys.path.insert(0, str(Path(__file__).parents[1] / 'shared' / 'arms'))
 
 from mher_ros.tasks import make
 import numpy as np

@@ -53,7 +53,7 @@ def measure(robot, kind, commands):
 
         return call
 
-    for name in ('look', 'advance', 'brake'):
+    for name in ('prepare', 'advance', 'brake'):
         setattr(path.filter, name, timed(getattr(path.filter, name)))
     for step in range(commands):
         now = step * path.period

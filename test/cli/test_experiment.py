@@ -11,7 +11,7 @@ from mher_ros.experiments import catalogue
 import pytest
 from tiny_experiment import FAILING, tiny_experiment, tiny_variant
 
-SHARED = Path(__file__).parent.parent / 'shared'
+SHARED = Path(__file__).parent.parent / 'shared' / 'runs'
 ENDLESS = f"""
 import sys
 sys.path.insert(0, {str(SHARED)!r})

@@ -11,7 +11,7 @@ from mher_ros.experiments.jobs import Failure, Lost, RETRIES
 import pytest
 from tiny_experiment import FAILING, LONG, outcomes, SECONDS_LONG, tiny_jobs
 
-SHARED = Path(__file__).parent.parent / 'shared'
+SHARED = Path(__file__).parent.parent / 'shared' / 'runs'
 ENDLESS = f"""
 import sys
 sys.path.insert(0, {str(SHARED)!r})

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 WORKER = 'ray::attempt'
 """What a process of Ray calls itself while it does a job."""
-SHARED = Path(__file__).parent.parent / 'shared'
+SHARED = Path(__file__).parent.parent / 'shared' / 'runs'
 EMBEDDED_RUN = f"""
 import sys
 sys.path.insert(0, {str(SHARED)!r})

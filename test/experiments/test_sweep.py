@@ -13,7 +13,7 @@ from mher_ros.options import OptionError
 import pytest
 from tiny_experiment import FAILING, outcomes, TINY, tiny_jobs
 
-SHARED = Path(__file__).parent.parent / 'shared'
+SHARED = Path(__file__).parent.parent / 'shared' / 'runs'
 SWEEP = f"""
 from pathlib import Path
 import sys
@@ -149,7 +149,7 @@ def test_a_process_that_has_done_a_run_notices_that_the_code_has_changed_since(t
         f"open({str(package / 'tasks' / 'reacher.py')!r}, 'a').write('# another version')\n"
         'assert code in attempt(job, code).reason\n'
     )
-    shared = str(Path(__file__).parent.parent / 'shared')
+    shared = str(Path(__file__).parent.parent / 'shared' / 'runs')
     subprocess.run(
         [sys.executable, '-c', script],
         cwd=tmp_path,

@@ -22,7 +22,7 @@ from websockets.exceptions import ConnectionClosed
 
 pytestmark = pytest.mark.ros
 
-FLOODER = Path(__file__).parents[2] / 'shared' / 'flooder.py'
+FLOODER = Path(__file__).parents[2] / 'shared' / 'browsers' / 'flooder.py'
 
 
 def drag(reader, place):

@@ -1,7 +1,7 @@
 """
 What arms were commanded in a fixed story, as it was recorded.
 
-``python test/shared/recorded_commands.py`` records it again: only where commands are meant to
+``python test/shared/arms/recorded_commands.py`` records it again: only where commands are meant to
 change, and with a reason in the commit.
 """
 
@@ -14,7 +14,7 @@ from command_path_arm import CommandPathArm, TICK
 from mher_ros.robots.outputs import OUTPUTS
 import numpy as np
 
-PATH = Path(__file__).parents[1] / 'control' / 'recorded_commands.npz'
+PATH = Path(__file__).parents[2] / 'control' / 'recorded_commands.npz'
 TASKS = {
     'fetch': 'fetch_reach',
     'sawyer': 'sawyer_reach',
