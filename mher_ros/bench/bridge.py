@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-from mher_ros.bench.result import ratio_bars, Result
+from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress
 from mher_ros.errors import ArmError
 from mher_ros.experiments.tables import Table
@@ -77,8 +77,7 @@ def measure(steps: int) -> Result:
         repeats = env.link.repeats
     figures = figures_of(seconds) | {'commands_repeated': repeats}
     samples = {f'seconds {name}': values.tolist() for name, values in seconds.items()}
-    table = _table(figures)
-    return Result(figures, (table,), samples, ratio_bars((table,)))
+    return Result(figures, (_table(figures),), samples)
 
 
 def figures_of(seconds: Mapping[str, Rounds]) -> dict[str, Any]:

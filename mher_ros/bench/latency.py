@@ -7,12 +7,10 @@ from pathlib import Path
 import tempfile
 from typing import Any
 
-from matplotlib.figure import Figure
 from mher_ros.bench.response_times import histogram, MIN_STATES, summary
-from mher_ros.bench.result import BASELINE, HIGHLIGHT, Result
+from mher_ros.bench.result import Result
 from mher_ros.bench.stationary_arm import measuring, policy_parameters, ROBOT, StationaryArm
 from mher_ros.bench.timing import busy_cores, log_progress
-from mher_ros.experiments.plots import panels
 from mher_ros.experiments.tables import Table
 from mher_ros.ros.common.node_process import node_process
 import numpy as np
@@ -74,7 +72,7 @@ def result_of(
     }
     rows = tuple(_row(one) for one in conditions)
     table = Table('From a joint state to its command', HEADER, rows, NOTE)
-    return Result(figures, (table,), samples, _picture(conditions))
+    return Result(figures, (table,), samples)
 
 
 def _measure_nodes(
@@ -139,31 +137,3 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
 def _cell(value: float | None, digits: int) -> str:
     return '-' if value is None else f'{value:.{digits}f}'
-
-
-def _picture(conditions: Sequence[dict[str, Any]]) -> Figure:
-    """Return one line per node and condition, from its median over p99 to p99.9, if any."""
-    rows = len(conditions) // len(OUTPUTS)
-    with panels(OUTPUTS, columns=2, size=(4.6, 0.9 + 0.42 * rows)) as (figure, axes):
-        for output, ax in zip(OUTPUTS, axes, strict=True):
-            shown = [one for one in conditions if one['output'] == output]
-            for kind, name, colour, offset in (
-                ('policy', 'policy_node', HIGHLIGHT, -0.14),
-                ('echo', 'echo', BASELINE, 0.14),
-            ):
-                y = np.arange(rows) + offset
-                median, p99, p999 = (
-                    np.array([one[kind][key] for one in shown], float)  # None: NaN, not shown
-                    for key in PERCENTILES
-                )
-                ax.hlines(y, median, np.fmax(p99, p999), color=colour, linewidth=1.4)
-                for x, marker, label in ((median, 'o', name), (p99, '|', ''), (p999, '>', '')):
-                    ax.plot(x, y, marker, color=colour, markersize=7, label=label)
-            ax.set_xscale('log')
-            ax.xaxis.set_major_formatter('{x:.0f}')
-            ax.set_xlabel('microseconds: median, p99, p99.9')
-            labels = [f'{one["rate"]} Hz{", load" if one["load"] else ""}' for one in shown]
-            ax.set_yticks(range(rows), labels)
-            ax.invert_yaxis()
-            ax.grid(axis='y', visible=False)
-    return figure

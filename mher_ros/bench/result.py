@@ -1,6 +1,6 @@
 """The result of a benchmark: figures, tables, samples and a picture, and its files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import dataclasses
 import datetime
 import json
@@ -9,13 +9,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 from mher_ros.errors import MherError
-from mher_ros.experiments.plots import panels, png
+from mher_ros.experiments.plots import png
 from mher_ros.experiments.provenance import machine_facts
 from mher_ros.experiments.tables import markdown, Table
 from mher_ros.files import write_atomically
-
-HIGHLIGHT, BASELINE = '#D55E00', '#9AA5AE'
-"""Colours of what is measured, and of its baselines."""
 
 
 class BenchError(MherError):
@@ -72,24 +69,3 @@ def read(path: Path) -> tuple[dict[str, Any], list[Table]]:
 def markdown_section(table: Table) -> str:
     title = f'**{table.title}**' if table.title else ''
     return '\n\n'.join(filter(None, (title, table.explained, markdown(table))))
-
-
-def ratio_bars(tables: Sequence[Table]) -> Figure:
-    """
-    Return one panel per table, one bar per row: the ratio that its last cell begins with.
-
-    The first row is highlighted.
-    """
-    size = (4.6, 0.5 + 0.34 * max(len(table.rows) for table in tables))
-    with panels([table.title for table in tables], columns=2, size=size) as (figure, axes):
-        for table, ax in zip(tables, axes, strict=True):
-            ratios = [row[-1].partition(' ')[0] for row in table.rows]
-            values = [float(ratio) for ratio in ratios]
-            colours = [HIGHLIGHT] + [BASELINE] * (len(values) - 1)
-            bars = ax.barh([row[0] for row in table.rows], values, color=colours)
-            ax.bar_label(bars, labels=ratios, padding=3)
-            ax.set_xlim(0.0, 1.15 * max(values))
-            ax.invert_yaxis()
-            ax.grid(axis='y', visible=False)
-            ax.set_xlabel(table.header[-1])
-    return figure

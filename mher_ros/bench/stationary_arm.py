@@ -75,10 +75,9 @@ class StationaryArm:
         nodes: Mapping[str, subprocess.Popen[bytes]],
         output: str,
         rate: float,
-        jitter: float = JITTER,
     ) -> None:
         """``nodes``: processes by namespace; ``rate``: joint states per second for each."""
-        self._nodes, self._period, self._jitter = nodes, 1.0 / rate, jitter
+        self._nodes, self._period = nodes, 1.0 / rate
         plant = JointPlant(TASK)
         self.node = node = rclpy.create_node('stationary_arm', context=context)
         self._executor = SingleThreadedExecutor(context=context)
@@ -124,7 +123,7 @@ class StationaryArm:
         due = time.monotonic()
         for _ in range(count):
             # An arm whose numbers never change is taken for one that is disconnected.
-            positions = self._positions + self._jitter * (self._published % 2)
+            positions = self._positions + JITTER * (self._published % 2)
             for namespace, published in times.items():
                 # Do not catch up after a delay: a node takes two states at once for one.
                 due = max(due + part, time.monotonic())
