@@ -148,17 +148,15 @@ class RoundTrip:
 
 @contextlib.contextmanager
 def _round_trip() -> Iterator[RoundTrip]:
-    context = Context()
-    with node_process('echo_node', {}, namespace=NAMESPACE, module='mher_ros.bench.bridge'):
-        rclpy.init(args=[], context=context)
-        try:
-            node = rclpy.create_node('round_trip', context=context, namespace=NAMESPACE)
-            bare = RoundTrip(node)
-            bare.step(np.zeros(4, np.float32))  # returns when the nodes have discovered each other
-            yield bare
-            node.destroy_node()
-        finally:
-            context.try_shutdown()
+    with (
+        node_process('echo_node', {}, namespace=NAMESPACE, module='mher_ros.bench.bridge'),
+        Context() as context,
+    ):
+        node = rclpy.create_node('round_trip', context=context, namespace=NAMESPACE)
+        bare = RoundTrip(node)
+        bare.step(np.zeros(4, np.float32))  # returns when the nodes have discovered each other
+        yield bare
+        node.destroy_node()
 
 
 def _answer_actions(stop: StopRequest) -> None:

@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 import contextlib
 import itertools
+import os
 from pathlib import Path
 import tempfile
 from typing import Any
 
+from mher_ros.bench.deploy import deployed_policy
 from mher_ros.bench.response_times import histogram, MIN_STATES, summary
 from mher_ros.bench.result import Result
-from mher_ros.bench.stationary_arm import measuring, policy_parameters, ROBOT, StationaryArm
+from mher_ros.bench.stationary_arm import ROBOT, StationaryArm
 from mher_ros.bench.timing import busy_cores, log_progress
 from mher_ros.experiments.tables import Table
+from mher_ros.policy.onnx_policy import load as load_policy
 from mher_ros.ros.common.node_process import node_process
 import numpy as np
 from rclpy.context import Context
@@ -50,7 +53,10 @@ def measure(seconds: int, rates: Sequence[int], seed: int, policy: str | None = 
     """
     conditions: list[dict[str, Any]] = []
     samples: dict[str, Any] = {}
-    with measuring(policy, seed) as (path, context):
+    path = Path(policy) if policy else deployed_policy(ROBOT, seed)
+    load_policy(path)  # A bad file fails here at once; nodes would take a while to report it.
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    with Context() as context:
         for output, rate in itertools.product(OUTPUTS, rates):
             found, times = _measure_nodes(context, path, output, rate, seconds)
             conditions += found
@@ -80,7 +86,8 @@ def _measure_nodes(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the figures without and with load, and histograms of response times."""
     echo: dict[str, Any] = {'robot': ROBOT, 'output': output, 'command_rate': float(rate)}
-    parameters = {'policy': policy_parameters(policy, output, rate), 'echo': echo}
+    goals = {'outside': 'project', 'safety.goal_timeout': 0.0}
+    parameters = {'policy': {**echo, **goals, 'policy': str(policy)}, 'echo': echo}
     if rate == RCLPY_RATE:
         parameters['rclpy'] = {**echo, 'plain': True}
     published = {}

@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mher_ros.bench.result import BenchError, make_folder, markdown_section, read
+from mher_ros.bench.result import make_folder, markdown_section, read
 from mher_ros.experiments.tables import markdown, Table
 from mher_ros.files import write_atomically
+from mher_ros.options import OptionError
 
 BEGIN, END = '<!-- written by: mher bench all -->', '<!-- end of what mher bench all writes -->'
 EMPTY = f'# Benchmarks\n\n{BEGIN}\n{END}\n'
@@ -23,7 +24,7 @@ def write_report(page: Path, folder: Path, summaries: Mapping[str, str]) -> None
     head, begin, rest = before.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        raise BenchError(f'{page}: expected the lines {BEGIN} and {END}')
+        raise OptionError(f'{page}: expected the lines {BEGIN} and {END}')
     files = {name: folder / f'{name}.json' for name in summaries}
     found = {name: read(file) for name, file in files.items() if file.exists()}
     figures = {name: values for name, (values, _) in found.items()}

@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from mher_ros.errors import MherError
 from mher_ros.experiments.plots import png
 from mher_ros.experiments.provenance import machine_facts
 from mher_ros.experiments.tables import markdown, Table
 from mher_ros.files import write_atomically
-
-
-class BenchError(MherError):
-    """A benchmark that cannot run, or a file of one that cannot be read."""
+from mher_ros.options import OptionError, os_errors_as_option_errors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +38,8 @@ def to_dict(name: str, result: Result, arguments: Mapping[str, Any]) -> dict[str
 
 
 def make_folder(folder: Path) -> None:
-    try:
+    with os_errors_as_option_errors(f'cannot make the folder {folder}'):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BenchError(f'cannot make the folder {folder}: {error.strerror}') from error
 
 
 def write(name: str, values: Mapping[str, Any], picture: Figure | None, folder: Path) -> Path:
@@ -63,7 +57,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[Table]]:
         values = json.loads(path.read_text())
         return values, [Table(**one) for one in values['tables']]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise BenchError(f'{path} is not the file of a benchmark: {error!r}') from error
+        raise OptionError(f'{path} is not the file of a benchmark: {error!r}') from error
 
 
 def markdown_section(table: Table) -> str:

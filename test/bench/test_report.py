@@ -5,7 +5,6 @@ import json
 from matplotlib.figure import Figure
 from mher_ros.bench.report import BEGIN, END, Target, target_table, TARGETS, write_report
 from mher_ros.bench.result import (
-    BenchError,
     markdown_section,
     read,
     Result,
@@ -13,6 +12,7 @@ from mher_ros.bench.result import (
     write,
 )
 from mher_ros.experiments.tables import Table
+from mher_ros.options import OptionError
 import pytest
 
 TABLE = Table(
@@ -56,7 +56,7 @@ def test_what_is_no_json_is_not_written(tmp_path):
 @pytest.mark.parametrize('content', ['', '{}', '[]', '{"tables": [{}]}'])
 def test_files_of_others_are_refused_by_name(tmp_path, content):
     (tmp_path / 'bridge.json').write_text(content)
-    with pytest.raises(BenchError, match='bridge.json'):
+    with pytest.raises(OptionError, match='bridge.json'):
         read(tmp_path / 'bridge.json')
 
 
@@ -132,6 +132,6 @@ def test_a_page_that_is_not_there_is_made(tmp_path, folder):
 def test_a_page_without_both_marks_in_order_is_left_alone(tmp_path, folder, content):
     page = tmp_path / 'page.md'
     page.write_text(content)
-    with pytest.raises(BenchError, match=r'page\.md'):
+    with pytest.raises(OptionError, match=r'page\.md'):
         write_report(page, folder, {'bridge': 'how fast'})
     assert page.read_text() == content
