@@ -1,6 +1,6 @@
 """Environment steps and time to learn fetch_reach, against stable-baselines3."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import itertools
 import math
 import time
@@ -10,17 +10,13 @@ from matplotlib.figure import Figure
 from mher_ros.bench.algorithms import ALGORITHMS, FAST, HER, TASK
 from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress, PROGRESS_PERIOD, ratio_cell, ratio_figures, Samples
+from mher_ros.experiments.metrics import NEVER
 from mher_ros.experiments.plots import band, panels
 from mher_ros.experiments.tables import number_text, Table
 from mher_ros.learning.config import RngStream
+from mher_ros.learning.run.trainer import Evaluate
 from mher_ros.options import OptionError
-from mher_ros.tasks.rollouts import (
-    episode_seed,
-    Evaluation,
-    Evaluator,
-    GOALS_AT_ONCE,
-    PolicyFunction,
-)
+from mher_ros.tasks.rollouts import episode_seed, Evaluator, GOALS_AT_ONCE, PolicyFunction
 import numpy as np
 from numpy.typing import NDArray
 import torch
@@ -28,7 +24,6 @@ import torch
 GOALS, SUCCESS = 100, 0.95
 SPACINGS = ((500, 25), (1000, 50), (5000, 100), (math.inf, 500))
 """(Steps, spacing of evaluations up to there); from 250 steps on at most a tenth of the steps."""
-NEVER = math.inf
 
 NOTE = (
     f'Median cost until {100 * SUCCESS:.0f} % of {GOALS} goals are reached in two successive '
@@ -54,9 +49,6 @@ class Point(NamedTuple):
     """Number of goals tried."""
     wall_seconds: float
     cpu_seconds: float
-
-
-Evaluate = Callable[[PolicyFunction, Sequence[int]], Evaluation]
 
 
 def measure(seeds: Sequence[int], limit: int, algorithms: Sequence[str] | None = None) -> Result:

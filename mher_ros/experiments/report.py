@@ -124,9 +124,8 @@ def _what_was_run(outcome: Outcome) -> list[str]:
 
 def _differences(outcome: Outcome) -> Table:
     """Return the options of each algorithm that differ from those of the first of its task."""
-    rows: dict[tuple[str, str], list[str]] = {}
+    rows: dict[tuple[str, str, str], list[str]] = {}
     first: dict[str, dict[str, Any]] = {}
-    presets: dict[str, dict[str, None]] = {}
     for variant in outcome.experiment.variants:
         config = Job(variant, outcome.seeds[0]).config
         choices = {'preset': config.preset} | {key: value for key, value, _ in describe(config)}
@@ -134,10 +133,8 @@ def _differences(outcome: Outcome) -> Table:
         different = {key: value for key, value in choices.items() if value != base.get(key)}
         text = ', '.join(f'{key}={option_text(value)}' for key, value in different.items())
         same = text or ('reference' if choices is base else 'none')
-        rows.setdefault((variant.name, same), []).append(variant.task)
-        presets.setdefault(variant.name, {})[variant.preset] = None
+        rows.setdefault((variant.name, variant.preset, same), []).append(variant.task)
     shown = tuple(
-        (name, ', '.join(presets[name]), ', '.join(tasks), text)
-        for (name, text), tasks in rows.items()
+        (name, preset, ', '.join(tasks), text) for (name, preset, text), tasks in rows.items()
     )
     return Table('Options', ('algorithm', 'preset', 'tasks', 'options that differ'), shown)
