@@ -66,6 +66,7 @@ def finite(text: str) -> float:
 
 
 def whole_number(text: str, low: int, high: float = math.inf) -> int:
+    """Read a whole number from ``low`` to ``high``."""
     try:
         value = int(text)
     except ValueError:
