@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 import functools
-import time
 from typing import Any
 
 from mher_ros.bench.algorithms import sb3_model, TASK
@@ -44,7 +43,6 @@ def measure(rounds: int) -> Result:
                 SB3: functools.partial(ddpg_her(batch).train, UPDATES, batch),
             },
             rounds,
-            time.process_time,
         )
         seconds[batch] = {
             name: [turn / UPDATES for turn in values] for name, values in turns.items()
