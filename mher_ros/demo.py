@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 from mher_ros.learning.config import POLICY, PROGRESS
-from mher_ros.options import OptionError
+from mher_ros.options import OptionError, os_errors_as_option_errors
 from mher_ros.policy import load
 from mher_ros.policy.onnx_policy import OnnxPolicy
 from mher_ros.robots.robot import load_robot
@@ -129,15 +129,13 @@ def _hand_over(policy: Path) -> None:
 
 def _clear(folder: Path) -> None:
     """Make an empty folder; OptionError if it holds anything but a demonstration."""
-    try:
+    with os_errors_as_option_errors(f'cannot write into the folder {folder}'):
         if (folder / MARK).exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise OptionError(f'{folder} is not empty and no demonstration: choose another folder')
         (folder / MARK).touch()
-    except OSError as error:
-        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
 
 
 def _draw(path: Path, rows: list[dict[str, str]], trials: list[GoalTrial]) -> None:

@@ -12,7 +12,6 @@ EXTRAS = {
     'metaworld': 'train',
     'onnx': 'train',
     'onnxscript': 'train',
-    'ray': 'ray',
     'rclpy': 'ros',
     'rich': 'train',
     'stable_baselines3': 'bench',

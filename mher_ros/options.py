@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+import contextlib
 import dataclasses
 import math
 import re
@@ -16,6 +17,15 @@ Options = TypeVar('Options')
 
 class OptionError(MherError, ValueError):
     """A key or value is wrong; the message says what was expected and what was given."""
+
+
+@contextlib.contextmanager
+def os_errors_as_option_errors(text: str) -> Iterator[None]:
+    """Turn an OSError, as of a folder that the user chose, into one that starts with ``text``."""
+    try:
+        yield
+    except OSError as error:
+        raise OptionError(f'{text}: {error.strerror}') from error
 
 
 def option(

@@ -3,10 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 from fractions import Fraction
-import importlib
 from typing import Any, NamedTuple
 
-from mher_ros.bench.result import BenchError
 from mher_ros.learning.config import make_config
 from mher_ros.learning.run.trainer import Trainer
 from mher_ros.tasks import make, task_class
@@ -16,7 +14,6 @@ from numpy.typing import NDArray
 
 TASK = 'fetch_reach'
 FAST, HER = 'mher_fast', 'her_fast'
-VERSION = '2.9.2'
 
 # rl-baselines3-zoo, hyperparams/sac.yml, FetchReach-v1. Its `normalize: True` wraps the
 # environment in VecNormalize with the algorithm's gamma (rl_zoo3/exp_manager.py).
@@ -87,19 +84,10 @@ def our_schedule() -> Schedule:
     )
 
 
-def require_sb3() -> Any:
-    try:
-        return importlib.import_module('stable_baselines3')
-    except ImportError:
-        raise BenchError(
-            'the baseline of this benchmark is the package stable-baselines3: '
-            f"pip install 'mher_ros[bench]', or pip install stable-baselines3=={VERSION}"
-        ) from None
-
-
 def sb3_model(algorithm: str, env: Any, hidden: Sequence[int], seed: int, **settings: Any) -> Any:
     """Return an algorithm of SB3 with HER, 4 of 5 goals relabelled, on the CPU."""
-    sb3 = require_sb3()
+    import stable_baselines3 as sb3
+
     return getattr(sb3, algorithm)(
         'MultiInputPolicy',
         env,
@@ -121,7 +109,6 @@ class Sb3Learner:
     """
 
     def __init__(self, algorithm: str, seed: int, limit: int, schedule: Schedule) -> None:
-        require_sb3()
         from stable_baselines3.common.logger import Logger
         from stable_baselines3.common.noise import NormalActionNoise
         from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize

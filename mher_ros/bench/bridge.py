@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-from mher_ros.bench.result import ratio_bars, Result
+from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress
 from mher_ros.errors import ArmError
 from mher_ros.experiments.tables import Table
@@ -77,8 +77,7 @@ def measure(steps: int) -> Result:
         repeats = env.link.repeats
     figures = figures_of(seconds) | {'commands_repeated': repeats}
     samples = {f'seconds {name}': values.tolist() for name, values in seconds.items()}
-    table = _table(figures)
-    return Result(figures, (table,), samples, ratio_bars((table,)))
+    return Result(figures, (_table(figures),), samples)
 
 
 def figures_of(seconds: Mapping[str, Rounds]) -> dict[str, Any]:
@@ -149,17 +148,15 @@ class RoundTrip:
 
 @contextlib.contextmanager
 def _round_trip() -> Iterator[RoundTrip]:
-    context = Context()
-    with node_process('echo_node', {}, namespace=NAMESPACE, module='mher_ros.bench.bridge'):
-        rclpy.init(args=[], context=context)
-        try:
-            node = rclpy.create_node('round_trip', context=context, namespace=NAMESPACE)
-            bare = RoundTrip(node)
-            bare.step(np.zeros(4, np.float32))  # returns when the nodes have discovered each other
-            yield bare
-            node.destroy_node()
-        finally:
-            context.try_shutdown()
+    with (
+        node_process('echo_node', {}, namespace=NAMESPACE, module='mher_ros.bench.bridge'),
+        Context() as context,
+    ):
+        node = rclpy.create_node('round_trip', context=context, namespace=NAMESPACE)
+        bare = RoundTrip(node)
+        bare.step(np.zeros(4, np.float32))  # returns when the nodes have discovered each other
+        yield bare
+        node.destroy_node()
 
 
 def _answer_actions(stop: StopRequest) -> None:

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 import contextlib
 import itertools
+import os
 from pathlib import Path
 import tempfile
 from typing import Any
 
-from matplotlib.figure import Figure
+from mher_ros.bench.deploy import deployed_policy
 from mher_ros.bench.response_times import histogram, MIN_STATES, summary
-from mher_ros.bench.result import BASELINE, HIGHLIGHT, Result
-from mher_ros.bench.stationary_arm import measuring, policy_parameters, ROBOT, StationaryArm
+from mher_ros.bench.result import Result
+from mher_ros.bench.stationary_arm import ROBOT, StationaryArm
 from mher_ros.bench.timing import busy_cores, log_progress
-from mher_ros.experiments.plots import panels
 from mher_ros.experiments.tables import Table
+from mher_ros.policy.onnx_policy import load as load_policy
 from mher_ros.ros.common.node_process import node_process
 import numpy as np
 from rclpy.context import Context
@@ -52,7 +53,10 @@ def measure(seconds: int, rates: Sequence[int], seed: int, policy: str | None = 
     """
     conditions: list[dict[str, Any]] = []
     samples: dict[str, Any] = {}
-    with measuring(policy, seed) as (path, context):
+    path = Path(policy) if policy else deployed_policy(ROBOT, seed)
+    load_policy(path)  # A bad file fails here at once; nodes would take a while to report it.
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    with Context() as context:
         for output, rate in itertools.product(OUTPUTS, rates):
             found, times = _measure_nodes(context, path, output, rate, seconds)
             conditions += found
@@ -74,7 +78,7 @@ def result_of(
     }
     rows = tuple(_row(one) for one in conditions)
     table = Table('From a joint state to its command', HEADER, rows, NOTE)
-    return Result(figures, (table,), samples, _picture(conditions))
+    return Result(figures, (table,), samples)
 
 
 def _measure_nodes(
@@ -82,7 +86,8 @@ def _measure_nodes(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the figures without and with load, and histograms of response times."""
     echo: dict[str, Any] = {'robot': ROBOT, 'output': output, 'command_rate': float(rate)}
-    parameters = {'policy': policy_parameters(policy, output, rate), 'echo': echo}
+    goals = {'outside': 'project', 'safety.goal_timeout': 0.0}
+    parameters = {'policy': {**echo, **goals, 'policy': str(policy)}, 'echo': echo}
     if rate == RCLPY_RATE:
         parameters['rclpy'] = {**echo, 'plain': True}
     published = {}
@@ -139,31 +144,3 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
 def _cell(value: float | None, digits: int) -> str:
     return '-' if value is None else f'{value:.{digits}f}'
-
-
-def _picture(conditions: Sequence[dict[str, Any]]) -> Figure:
-    """Return one line per node and condition, from its median over p99 to p99.9, if any."""
-    rows = len(conditions) // len(OUTPUTS)
-    with panels(OUTPUTS, columns=2, size=(4.6, 0.9 + 0.42 * rows)) as (figure, axes):
-        for output, ax in zip(OUTPUTS, axes, strict=True):
-            shown = [one for one in conditions if one['output'] == output]
-            for kind, name, colour, offset in (
-                ('policy', 'policy_node', HIGHLIGHT, -0.14),
-                ('echo', 'echo', BASELINE, 0.14),
-            ):
-                y = np.arange(rows) + offset
-                median, p99, p999 = (
-                    np.array([one[kind][key] for one in shown], float)  # None: NaN, not shown
-                    for key in PERCENTILES
-                )
-                ax.hlines(y, median, np.fmax(p99, p999), color=colour, linewidth=1.4)
-                for x, marker, label in ((median, 'o', name), (p99, '|', ''), (p999, '>', '')):
-                    ax.plot(x, y, marker, color=colour, markersize=7, label=label)
-            ax.set_xscale('log')
-            ax.xaxis.set_major_formatter('{x:.0f}')
-            ax.set_xlabel('microseconds: median, p99, p99.9')
-            labels = [f'{one["rate"]} Hz{", load" if one["load"] else ""}' for one in shown]
-            ax.set_yticks(range(rows), labels)
-            ax.invert_yaxis()
-            ax.grid(axis='y', visible=False)
-    return figure

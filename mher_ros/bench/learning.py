@@ -1,6 +1,6 @@
 """Environment steps and time to learn fetch_reach, against stable-baselines3."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import itertools
 import math
 import time
@@ -8,18 +8,15 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 from mher_ros.bench.algorithms import ALGORITHMS, FAST, HER, TASK
-from mher_ros.bench.result import BenchError, Result
+from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress, PROGRESS_PERIOD, ratio_cell, ratio_figures, Samples
+from mher_ros.experiments.metrics import NEVER
 from mher_ros.experiments.plots import band, panels
 from mher_ros.experiments.tables import number_text, Table
 from mher_ros.learning.config import RngStream
-from mher_ros.tasks.rollouts import (
-    episode_seed,
-    Evaluation,
-    Evaluator,
-    GOALS_AT_ONCE,
-    PolicyFunction,
-)
+from mher_ros.learning.run.trainer import Evaluate
+from mher_ros.options import OptionError
+from mher_ros.tasks.rollouts import episode_seed, Evaluator, GOALS_AT_ONCE, PolicyFunction
 import numpy as np
 from numpy.typing import NDArray
 import torch
@@ -27,7 +24,6 @@ import torch
 GOALS, SUCCESS = 100, 0.95
 SPACINGS = ((500, 25), (1000, 50), (5000, 100), (math.inf, 500))
 """(Steps, spacing of evaluations up to there); from 250 steps on at most a tenth of the steps."""
-NEVER = math.inf
 
 NOTE = (
     f'Median cost until {100 * SUCCESS:.0f} % of {GOALS} goals are reached in two successive '
@@ -42,7 +38,6 @@ NOTE = (
     'preset fast was chosen on this task, with other seeds; the settings of SB3 were not. Ratios '
     'are medians of mher fast over those of the row, with bootstrapped 95 % intervals over seeds.'
 )
-INTERRUPTED = 'Interrupted: not all of the seeds were run.'
 
 
 class Point(NamedTuple):
@@ -56,39 +51,27 @@ class Point(NamedTuple):
     cpu_seconds: float
 
 
-Evaluate = Callable[[PolicyFunction, Sequence[int]], Evaluation]
-
-
 def measure(seeds: Sequence[int], limit: int, algorithms: Sequence[str] | None = None) -> Result:
     """Run each algorithm once per seed, in turn, for at most ``limit`` steps."""
     chosen = list(ALGORITHMS) if algorithms is None else list(dict.fromkeys(algorithms))
     for name in chosen:
         if name not in ALGORITHMS:
-            raise BenchError(f'unknown algorithm {name!r}; known: {", ".join(ALGORITHMS)}')
+            raise OptionError(f'unknown algorithm {name!r}; known: {", ".join(ALGORITHMS)}')
     torch.set_num_threads(1)
     for name in chosen:
         # Warm up: one-time imports and setup must not count against the algorithm that is first.
         learner = ALGORITHMS[name].begin(seeds[0], limit)
         if learner.learns_from > limit:
-            raise BenchError(
+            raise OptionError(
                 f'limit: expected at least {learner.learns_from}, the first step at which {name} '
                 f'learns; got {limit}'
             )
         learner.learn_until(learner.learns_from)
     evaluator = Evaluator(TASK)
     curves: dict[str, dict[int, list[Point]]] = {name: {} for name in chosen}
-    interrupted = False
-    try:
-        for seed, name in itertools.product(seeds, chosen):
-            curves[name][seed] = _run(name, seed, limit, evaluator.run)
-    except KeyboardInterrupt:
-        interrupted = True
-        whole = [seed for seed in seeds if all(seed in curves[name] for name in chosen)]
-        if not whole:
-            raise
-        log_progress(f'interrupted: the result is of seed {", ".join(map(str, whole))} only')
-        curves = {name: {seed: curves[name][seed] for seed in whole} for name in chosen}
-    return result_of(curves, interrupted)
+    for seed, name in itertools.product(seeds, chosen):
+        curves[name][seed] = _run(name, seed, limit, evaluator.run)
+    return result_of(curves)
 
 
 def evaluation_points(limit: int) -> list[int]:
@@ -106,16 +89,14 @@ def reached(curve: Sequence[Point]) -> Point | None:
     return None
 
 
-def result_of(
-    curves: Mapping[str, Mapping[int, Sequence[Point]]], interrupted: bool = False
-) -> Result:
+def result_of(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Result:
     """Return the result from the curve of each algorithm and seed; all have the same seeds."""
     costs = {name: _costs(list(by_seed.values())) for name, by_seed in curves.items()}
     columns = [
         {name: values[:, column].tolist() for name, values in costs.items()} for column in range(3)
     ]
     baselines = [name for name in curves if ALGORITHMS[name].is_sb3]
-    figures: dict[str, Any] = {'interrupted': interrupted}
+    figures: dict[str, Any] = {}
     for quantity, samples in zip(('steps', 'wall', 'cpu'), columns, strict=True):
         medians = {name: float(np.median(values)) for name, values in samples.items()}
         best = min(baselines, key=medians.__getitem__, default=None)
@@ -135,7 +116,7 @@ def result_of(
             for name, by_seed in curves.items()
         },
     }
-    return Result(figures, (_table(columns, interrupted),), raw, _picture(curves))
+    return Result(figures, (_table(columns),), raw, _picture(curves))
 
 
 def _run(name: str, seed: int, limit: int, evaluate: Evaluate) -> list[Point]:
@@ -188,7 +169,7 @@ def _comparable(samples: Samples, other: str) -> bool:
     return all(name in samples and np.median(samples[name]) < NEVER for name in (FAST, other))
 
 
-def _table(columns: Sequence[Samples], interrupted: bool) -> Table:
+def _table(columns: Sequence[Samples]) -> Table:
     """Return one row per algorithm, given steps, wall and CPU seconds of its runs."""
     rows = []
     for name, steps in columns[0].items():
@@ -206,8 +187,7 @@ def _table(columns: Sequence[Samples], interrupted: bool) -> Table:
         *('wall time [s], this machine', 'CPU time [s], this machine'),
         *('mher fast over it: steps', 'wall time', 'CPU time'),
     )
-    note = f'{INTERRUPTED} {NOTE}' if interrupted else NOTE
-    return Table('', header, tuple(rows), note)
+    return Table('', header, tuple(rows), NOTE)
 
 
 def _picture(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Figure:

@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mher_ros.bench.result import BenchError, make_folder, markdown_section, read
+from mher_ros.bench.result import make_folder, markdown_section, read
 from mher_ros.experiments.tables import markdown, Table
 from mher_ros.files import write_atomically
+from mher_ros.options import OptionError
 
 BEGIN, END = '<!-- written by: mher bench all -->', '<!-- end of what mher bench all writes -->'
 EMPTY = f'# Benchmarks\n\n{BEGIN}\n{END}\n'
@@ -23,7 +24,7 @@ def write_report(page: Path, folder: Path, summaries: Mapping[str, str]) -> None
     head, begin, rest = before.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        raise BenchError(f'{page}: expected the lines {BEGIN} and {END}')
+        raise OptionError(f'{page}: expected the lines {BEGIN} and {END}')
     files = {name: folder / f'{name}.json' for name in summaries}
     found = {name: read(file) for name, file in files.items() if file.exists()}
     figures = {name: values for name, (values, _) in found.items()}
@@ -79,11 +80,8 @@ TARGETS = (
     Target('learning', STEPS, "steps to 95 % on fetch_reach, over SB3's best", 1 / 8, 1 / 15),
     Target('learning', WALL, "wall time to that point, over SB3's best", 1 / 4, 1 / 8),
     Target('update', UPDATE, 'one mher update, batch 64, over one of SB3 DDPG+HER', 3.0, 1.5),
-    Target('step', 'ratio', 'fetch_reach steps/s, over FetchReach-v4', 1.5, 1.6),
-    Target('step', 'evaluation_ratio_vs_loop', '100 goals evaluated, over a plain loop', 3.0, 3.5),
     Target('bridge', 'ratio', 'lockstep over ROS, over one process', 0.6, 0.8),
     Target('latency', 'ratio_vs_rclpy', 'policy_node with twists, over an rclpy echo', 1.3, 1.1),
-    Target('page', 'ratio', 'latency of policy_node with the page open, over closed', 1.1, 1.05),
 )
 
 

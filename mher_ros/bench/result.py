@@ -1,6 +1,6 @@
 """The result of a benchmark: figures, tables, samples and a picture, and its files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import dataclasses
 import datetime
 import json
@@ -8,18 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from mher_ros.errors import MherError
-from mher_ros.experiments.plots import panels, png
+from mher_ros.experiments.plots import png
 from mher_ros.experiments.provenance import machine_facts
 from mher_ros.experiments.tables import markdown, Table
 from mher_ros.files import write_atomically
-
-HIGHLIGHT, BASELINE = '#D55E00', '#9AA5AE'
-"""Colours of what is measured, and of its baselines."""
-
-
-class BenchError(MherError):
-    """A benchmark that cannot run, or a file of one that cannot be read."""
+from mher_ros.options import OptionError, os_errors_as_option_errors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +38,8 @@ def to_dict(name: str, result: Result, arguments: Mapping[str, Any]) -> dict[str
 
 
 def make_folder(folder: Path) -> None:
-    try:
+    with os_errors_as_option_errors(f'cannot make the folder {folder}'):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BenchError(f'cannot make the folder {folder}: {error.strerror}') from error
 
 
 def write(name: str, values: Mapping[str, Any], picture: Figure | None, folder: Path) -> Path:
@@ -66,30 +57,9 @@ def read(path: Path) -> tuple[dict[str, Any], list[Table]]:
         values = json.loads(path.read_text())
         return values, [Table(**one) for one in values['tables']]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise BenchError(f'{path} is not the file of a benchmark: {error!r}') from error
+        raise OptionError(f'{path} is not the file of a benchmark: {error!r}') from error
 
 
 def markdown_section(table: Table) -> str:
     title = f'**{table.title}**' if table.title else ''
     return '\n\n'.join(filter(None, (title, table.explained, markdown(table))))
-
-
-def ratio_bars(tables: Sequence[Table]) -> Figure:
-    """
-    Return one panel per table, one bar per row: the ratio that its last cell begins with.
-
-    The first row is highlighted.
-    """
-    size = (4.6, 0.5 + 0.34 * max(len(table.rows) for table in tables))
-    with panels([table.title for table in tables], columns=2, size=size) as (figure, axes):
-        for table, ax in zip(tables, axes, strict=True):
-            ratios = [row[-1].partition(' ')[0] for row in table.rows]
-            values = [float(ratio) for ratio in ratios]
-            colours = [HIGHLIGHT] + [BASELINE] * (len(values) - 1)
-            bars = ax.barh([row[0] for row in table.rows], values, color=colours)
-            ax.bar_label(bars, labels=ratios, padding=3)
-            ax.set_xlim(0.0, 1.15 * max(values))
-            ax.invert_yaxis()
-            ax.grid(axis='y', visible=False)
-            ax.set_xlabel(table.header[-1])
-    return figure

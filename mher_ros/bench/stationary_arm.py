@@ -1,20 +1,14 @@
 """A fake arm that does not move, and publishes its joint states to several nodes in turn."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
-import contextlib
+from collections.abc import Mapping
 import dataclasses
-import os
-from pathlib import Path
 import subprocess
 import time
-from typing import Any
 
 from geometry_msgs.msg import PointStamped, TwistStamped
-from mher_ros.bench.deploy import deployed_policy
 from mher_ros.control.safety_monitor import Status
 from mher_ros.errors import ArmError
-from mher_ros.policy.onnx_policy import load as load_policy
 from mher_ros.robots.robot import Topics
 from mher_ros.ros.common.polled_topic import LATCHED, PolledTopic, RELIABLE_QUEUE
 from mher_ros.ros.common.raw_messages import JointStateWriter
@@ -35,38 +29,12 @@ CHECK_PERIOD = 0.05  # time between two checks of the nodes' status [s]
 GOAL_PERIOD = 1.0  # time after which a node without a goal is sent it again [s]
 
 
-@contextlib.contextmanager
-def measuring(policy: str | None, seed: int) -> Iterator[tuple[Path, Context]]:
-    """Yield a policy file, trained if none is given, and a ROS context."""
-    path = Path(policy) if policy else deployed_policy(ROBOT, seed)
-    load_policy(path)  # A bad file fails here at once; nodes would take a while to report it.
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    context = Context()
-    rclpy.init(args=[], context=context)
-    try:
-        yield path, context
-    finally:
-        context.try_shutdown()
-
-
-def policy_parameters(policy: Path, output: str, rate: float) -> dict[str, Any]:
-    """Return the parameters of a policy_node for a ``StationaryArm`` at this rate [Hz]."""
-    return {
-        'robot': ROBOT,
-        'output': output,
-        'command_rate': float(rate),
-        'policy': str(policy),
-        'outside': 'project',
-        'safety.goal_timeout': 0.0,
-    }
-
-
 class StationaryArm:
     """
     One arm behind the topics of each of several namespaces.
 
     The first namespace is that of a policy_node, whose goal is the position of the tool. Commands
-    are received, as by any arm, but have no effect. ``node`` is spun by ``publish_states``.
+    are received, as by any arm, but have no effect.
     """
 
     def __init__(
@@ -75,12 +43,11 @@ class StationaryArm:
         nodes: Mapping[str, subprocess.Popen[bytes]],
         output: str,
         rate: float,
-        jitter: float = JITTER,
     ) -> None:
         """``nodes``: processes by namespace; ``rate``: joint states per second for each."""
-        self._nodes, self._period, self._jitter = nodes, 1.0 / rate, jitter
+        self._nodes, self._period = nodes, 1.0 / rate
         plant = JointPlant(TASK)
-        self.node = node = rclpy.create_node('stationary_arm', context=context)
+        self._node = node = rclpy.create_node('stationary_arm', context=context)
         self._executor = SingleThreadedExecutor(context=context)
         self._executor.add_node(node)
         self._writer = JointStateWriter(plant.joint_names, plant.frame)
@@ -124,7 +91,7 @@ class StationaryArm:
         due = time.monotonic()
         for _ in range(count):
             # An arm whose numbers never change is taken for one that is disconnected.
-            positions = self._positions + self._jitter * (self._published % 2)
+            positions = self._positions + JITTER * (self._published % 2)
             for namespace, published in times.items():
                 # Do not catch up after a delay: a node takes two states at once for one.
                 due = max(due + part, time.monotonic())
@@ -141,7 +108,7 @@ class StationaryArm:
 
     def close(self) -> None:
         self._executor.shutdown(timeout_sec=1.0)
-        self.node.destroy_node()
+        self._node.destroy_node()
 
     @property
     def _is_answering(self) -> bool:
@@ -155,5 +122,5 @@ class StationaryArm:
         # On a busy machine the node may have dropped its goal.
         if not self._is_answering and time.monotonic() > self._next_goal:
             self._next_goal = time.monotonic() + GOAL_PERIOD
-            self._goal.header.stamp = self.node.get_clock().now().to_msg()
+            self._goal.header.stamp = self._node.get_clock().now().to_msg()
             self._goals.publish(self._goal)

@@ -21,9 +21,9 @@ PROGRESS_PERIOD = 2.0  # least time between two lines of progress [s]
 def take_turns(
     contestants: Mapping[str, Callable[[], object]],
     rounds: int,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] = time.process_time,
 ) -> dict[str, list[float]]:
-    """Call each once per round; return the seconds of its calls, without the first one."""
+    """Call each once per round; return the CPU seconds of its calls, without the first one."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     logged = time.monotonic()
     for number in range(rounds + 1):

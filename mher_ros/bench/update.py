@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 import functools
-import time
 from typing import Any
 
 from mher_ros.bench.algorithms import sb3_model, TASK
-from mher_ros.bench.result import ratio_bars, Result
+from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress, ratio_cell, ratio_figures, Samples, take_turns
 from mher_ros.experiments.tables import Table
 from mher_ros.learning.config import make_config
@@ -44,14 +43,13 @@ def measure(rounds: int) -> Result:
                 SB3: functools.partial(ddpg_her(batch).train, UPDATES, batch),
             },
             rounds,
-            time.process_time,
         )
         seconds[batch] = {
             name: [turn / UPDATES for turn in values] for name, values in turns.items()
         }
     tables = tuple(_table(batch, samples) for batch, samples in seconds.items())
     by_batch = {f'batch_{batch}': found for batch, found in seconds.items()}
-    return Result(ratios(seconds), tables, {'seconds_of_an_update': by_batch}, ratio_bars(tables))
+    return Result(ratios(seconds), tables, {'seconds_of_an_update': by_batch})
 
 
 def ratios(seconds: Mapping[int, Samples]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
+from functools import partial
 import math
 import os
 import signal
@@ -64,23 +65,26 @@ def finite(text: str) -> float:
     return number
 
 
-def port(text: str) -> int:
-    """Read the number of a TCP port; 0 is any free one."""
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f'takes a whole number from 0 to 65535, got {text!r}')
-    return int(text)
+def whole_number(text: str, low: int, high: float = math.inf) -> int:
+    """Read a whole number from ``low`` to ``high``."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = low - 1
+    if not low <= value <= high:
+        bounds = f'of at least {low}' if high == math.inf else f'from {low} to {high}'
+        raise argparse.ArgumentTypeError(f'takes a whole number {bounds}, got {text!r}')
+    return value
 
 
-def positive(text: str) -> int:
-    return _at_least(text, 1)
+positive = partial(whole_number, low=1)
+seed = partial(whole_number, low=0)
+port = partial(whole_number, low=0, high=65535)
+"""A TCP port; 0 is any free one."""
 
 
 def positives(text: str) -> list[int]:
     return [positive(part) for part in text.split(',')]
-
-
-def seed(text: str) -> int:
-    return _at_least(text, 0)
 
 
 def seeds(text: str) -> list[int]:
@@ -101,16 +105,6 @@ def names(text: str) -> list[str]:
     if not all(found):
         raise argparse.ArgumentTypeError(f'takes names such as a,b, got {text!r}')
     return found
-
-
-def _at_least(text: str, low: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = low - 1
-    if value < low:
-        raise argparse.ArgumentTypeError(f'takes a whole number of at least {low}, got {text!r}')
-    return value
 
 
 JSON = argument('--json', 'print one JSON object', action='store_true')

@@ -34,10 +34,6 @@ def _count(flag: str, default: int, text: str) -> Argument:
     return _option(flag, default, text, type=positive, metavar='N')
 
 
-def _rounds(default: int) -> Argument:
-    return _count('--rounds', default, 'turns of each contestant')
-
-
 SEED = _option('--seed', 0, 'of training, and of goals', type=arguments.seed)
 POLICY = argument(
     '--policy', 'policy file (default: one is trained, once, below runs/deploy)', metavar='FILE'
@@ -63,15 +59,10 @@ BENCHMARKS = {
             ),
         ),
     ),
-    'step': Benchmark(
-        'steps of fetch_reach against those of FetchReach-v4; 100 goals against a plain loop',
-        '3 minutes',
-        (_rounds(15),),
-    ),
     'update': Benchmark(
         "one gradient update of mher and of her against one of stable-baselines3's DDPG+HER",
         'a minute',
-        (_rounds(40),),
+        (_count('--rounds', 40, 'turns of each contestant'),),
     ),
     'bridge': Benchmark(
         'steps of fetch_reach behind ROS topics against those in one process and bare messages',
@@ -94,11 +85,6 @@ BENCHMARKS = {
             POLICY,
         ),
     ),
-    'page': Benchmark(
-        'latency of policy_node with the page open in a browser, against closed',
-        '3 minutes',
-        (_count('--seconds', 10, 'of each turn'), _rounds(5), SEED, POLICY),
-    ),
     'deploy': Benchmark(
         'a policy on a simulated arm: goals reached, error, time',
         '6 minutes',
@@ -119,10 +105,10 @@ BENCHMARKS = {
         ),
     ),
 }
-NEEDS_ROS = ('bridge', 'latency', 'page', 'deploy')
+NEEDS_ROS = ('bridge', 'latency', 'deploy')
 
 
-def _measure(name: str, chosen: argparse.Namespace) -> int:
+def _measure(name: str, chosen: argparse.Namespace) -> None:
     from mher_ros.bench import result
 
     result.make_folder(chosen.out)
@@ -132,15 +118,11 @@ def _measure(name: str, chosen: argparse.Namespace) -> int:
         require_rclpy()
     found = importlib.import_module(f'mher_ros.bench.{name}').measure(**given)
     values = result.to_dict(name, found, given)
-    interrupted = bool(found.figures.get('interrupted'))
-    # A partial result does not replace a whole one.
-    file = f'{name}.partial' if interrupted else name
-    path = result.write(file, values, found.picture, chosen.out)
+    path = result.write(name, values, found.picture, chosen.out)
     if chosen.json:
         print(json.dumps(values, allow_nan=False))
     else:
         print(*map(result.markdown_section, found.tables), path, sep='\n\n')
-    return INTERRUPTED if interrupted else 0
 
 
 def _all(chosen: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from mher_ros.experiments.experiment import Experiment, Variant
 from mher_ros.experiments.provenance import code_digest, code_digest_now, library_versions
 from mher_ros.files import write_atomically
 from mher_ros.learning.config import make_config, TrainConfig
-from mher_ros.options import OptionError
+from mher_ros.options import os_errors_as_option_errors
 
 Result = dict[str, Any]
 """Of a run: ``config``, ``rows`` (one per evaluation), ``record``, ``seconds``, ``code``."""
@@ -78,10 +78,8 @@ def sweep(jobs: Sequence[Job], folder: Path, execute: Executor) -> Iterator[tupl
     A job that has a result there (same options, same seed, same code) is not run.
     """
     results = folder / RESULTS
-    try:
+    with os_errors_as_option_errors(f'cannot write into the folder {folder}'):
         results.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OptionError(f'cannot write into the folder {folder}: {error.strerror}') from error
     waiting = []
     for job in jobs:
         kept = _kept_result(job, results)
@@ -135,13 +133,13 @@ def _kept_result(job: Job, folder: Path) -> Result | None:
 
 def _run(job: Job) -> Result:
     # Slow to import, and only needed where runs are done.
-    from mher_ros.experiments.recorders import make_recorder
+    from mher_ros.experiments.recorders import RECORDERS
     from mher_ros.learning.run.session import train_in_memory
 
     started = time.monotonic()
     config = job.config
     if job.variant.recorder:
-        recorder = make_recorder(job.variant.recorder, config)
+        recorder = RECORDERS[job.variant.recorder](config)
         rows = train_in_memory(config, [recorder], recorder.watch).rows
         record = recorder.record
     else:

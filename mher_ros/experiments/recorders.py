@@ -8,7 +8,7 @@ from mher_ros.learning.core.agent import Agent
 from mher_ros.learning.relabel.samplers import GoalCurriculum
 from mher_ros.learning.run.progress import Progress, Row
 from mher_ros.learning.run.trainer import Trainer
-from mher_ros.options import OptionError
+from mher_ros.registry import Registry
 from mher_ros.tasks import make
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,6 @@ import torch
 BATCH = 1024
 DRAWS = 4  # batches drawn from the newest trajectory, each with as many steps as it has
 EPISODES = 20  # test episodes for the mean return
-
-
-def make_recorder(name: str, config: TrainConfig) -> 'Recorder':
-    if name not in RECORDERS:
-        raise OptionError(f'unknown recorder {name!r}; known: {", ".join(RECORDERS)}')
-    return RECORDERS[name](config)
 
 
 class Recorder(Progress, abc.ABC):
@@ -149,8 +143,11 @@ class SupervisedLoss(Recorder):
         return float((actions - torch.from_numpy(batch.actions)).square().sum(-1).mean())
 
 
-RECORDERS: dict[str, type[Recorder]] = {
-    'relabelled_goals': RelabelledGoals,
-    'goal_distance': GoalDistance,
-    'supervised_loss': SupervisedLoss,
-}
+RECORDERS: Registry[type[Recorder]] = Registry(
+    'recorder',
+    {
+        'relabelled_goals': RelabelledGoals,
+        'goal_distance': GoalDistance,
+        'supervised_loss': SupervisedLoss,
+    },
+)

@@ -1,14 +1,13 @@
-"""The report of an experiment: tables, figures, and one page with all of them."""
+"""The report of an experiment: figures, and a Markdown page with them and all tables."""
 
 from collections.abc import Mapping
 import csv
 import dataclasses
-from html import escape
 import io
 from pathlib import Path
 from typing import Any
 
-from mher_ros.experiments.experiment import Experiment, narrow
+from mher_ros.experiments.experiment import Experiment
 from mher_ros.experiments.jobs import Failure, Job, Result
 from mher_ros.experiments.plots import draw, FIGURES, png, svg
 from mher_ros.experiments.provenance import machine_facts
@@ -16,8 +15,7 @@ from mher_ros.experiments.tables import figures_of, markdown, seed_tables, Table
 from mher_ros.files import write_atomically
 from mher_ros.options import describe, option_text
 
-CURVES, PAGE, TABLE = 'curves.csv', 'report.html', 'table.md'
-STYLE = Path(__file__).parent / 'data' / 'report.css'
+CURVES, PAGE = 'curves.csv', 'report.md'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,17 +28,16 @@ class Outcome:
     """Wall time of this command; earlier runs are not included."""
 
     @property
+    def total(self) -> int:
+        return len(self.seeds) * len(self.experiment.variants)
+
+    @property
     def missing(self) -> int:
-        return len(self.seeds) * len(self.experiment.variants) - len(self.results)
+        return self.total - len(self.results)
 
     @property
     def run_seconds(self) -> float:
         return sum(run['seconds'] for run in self.results.values())
-
-    @property
-    def incomplete(self) -> str:
-        total = self.missing + len(self.results)
-        return f'Incomplete: {self.missing} of {total} runs are missing.' if self.missing else ''
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:
@@ -62,12 +59,14 @@ def summary(outcome: Outcome) -> dict[str, Any]:
 
 
 def table_text(outcome: Outcome) -> str:
-    parts = [f'**{outcome.incomplete}**'] if outcome.missing else []
-    explained = ''
-    if outcome.experiment.metrics:
-        parts += [markdown(table) for table in seed_tables(outcome.experiment, outcome.results)]
+    experiment, results = outcome.experiment, outcome.results
+    parts, explained = [], ''
+    if outcome.missing:
+        parts.append(f'**Incomplete: {outcome.missing} of {outcome.total} runs are missing.**')
+    if experiment.metrics:
+        parts += [markdown(table) for table in seed_tables(experiment, results)]
     else:
-        for table in _tables(outcome):
+        for table in tables_of(experiment, figures_of(experiment, results)):
             # Successive tables with the same explanation have it once.
             if table.explained != explained:
                 parts.append(table.explained)
@@ -77,18 +76,18 @@ def table_text(outcome: Outcome) -> str:
 
 
 def write_report(outcome: Outcome, folder: Path) -> Path:
-    """Write tables, figures and the page into ``folder``; return the path of the page."""
-    write_atomically(folder / TABLE, table_text(outcome).encode())
+    """Write curves, figures and the page into ``folder``; return the path of the page."""
+    experiment = outcome.experiment
     write_atomically(folder / CURVES, _curves(outcome).encode())
-    pictures = []
-    names = ('curves', *filter(None, (outcome.experiment.plot,))) if outcome.results else ()
+    parts = [f'# {experiment.name}', experiment.question, table_text(outcome).strip()]
+    names = ('curves', *filter(None, (experiment.plot,))) if outcome.results else ()
     for name in names:
-        figure = draw(name, outcome.experiment, outcome.results)
+        figure = draw(name, experiment, outcome.results)
         write_atomically(folder / f'{name}.png', png(figure))
         write_atomically(folder / f'{name}.svg', svg(figure))
-        pictures.append((name, _inline(name, outcome)))
+        parts += [f'![{name}]({name}.png)', FIGURES[name][1]]
     page = folder / PAGE
-    write_atomically(page, _page(outcome, pictures).encode())
+    write_atomically(page, ('\n\n'.join(parts + _what_was_run(outcome)) + '\n').encode())
     return page
 
 
@@ -105,81 +104,28 @@ def _curves(outcome: Outcome) -> str:
     return text.getvalue()
 
 
-def _inline(name: str, outcome: Outcome) -> list[str]:
-    """Return one SVG per task, so that a narrow screen can show them in one column."""
-    alone = [narrow(outcome.experiment, (task,)) for task in outcome.experiment.task_names]
-    texts = [svg(draw(name, one, outcome.results)).decode() for one in alone]
-    return [text[text.index('<svg') :] for text in texts]
-
-
-def _tables(outcome: Outcome) -> list[Table]:
-    return tables_of(outcome.experiment, figures_of(outcome.experiment, outcome.results))
-
-
-def _page(outcome: Outcome, pictures: list[tuple[str, list[str]]]) -> str:
-    experiment = outcome.experiment
-    parts = [f'<h1>{escape(experiment.name)}</h1>', f'<p class=lead>{escape(experiment.question)}']
-    if outcome.missing:
-        parts.append(f'<p class=warning>{escape(outcome.incomplete)}')
-    tables = [*seed_tables(experiment, outcome.results), *_tables(outcome)]
-    if len(experiment.tasks) > 1 and not experiment.metrics:
-        parts.append(_html_table(tables.pop(0)))
-    for name, drawings in pictures:
-        grid = ''.join(f'<div>{drawing}</div>' for drawing in drawings)
-        parts.append(
-            f'<figure><div class=grid>{grid}</div>'
-            f'<figcaption>{escape(FIGURES[name][1])}</figcaption></figure>'
-        )
-    parts += [_html_table(table) for table in tables]
-    parts.append(_what_was_run(outcome))
-    body = '\n'.join(parts)
-    return (
-        '<!doctype html>\n<html lang=en><head><meta charset=utf-8>'
-        '<meta name=viewport content="width=device-width, initial-scale=1">'
-        f'<title>{escape(experiment.name)}</title><style>{STYLE.read_text()}</style></head>\n'
-        f'<body><main>\n{body}\n</main></body></html>\n'
-    )
-
-
-def _html_table(table: Table) -> str:
-    head = ''.join(f'<th>{escape(cell)}' for cell in table.header)
-    rows = ''.join(
-        '<tr>' + ''.join(f'<td>{escape(cell)}' for cell in row) + '\n' for row in table.rows
-    )
-    return (
-        f'<section><h2>{escape(table.title)}</h2><div class=wide><table><thead><tr>{head}</thead>'
-        f'<tbody>\n{rows}</tbody></table></div><p class=note>{escape(table.explained)}</section>'
-    )
-
-
-def _what_was_run(outcome: Outcome) -> str:
-    experiment = outcome.experiment
+def _what_was_run(outcome: Outcome) -> list[str]:
+    """Return the paragraphs about runs, machine, options and failures."""
     facts = {
-        'runs': f'{len(outcome.results)} of {len(outcome.results) + outcome.missing}',
+        'runs': f'{len(outcome.results)} of {outcome.total}',
         'seeds': ', '.join(map(str, outcome.seeds)),
         'time of all runs': f'{outcome.run_seconds / 60:.1f} min, one core each',
         'wall time of the last command': f'{outcome.seconds / 60:.1f} min, without earlier runs',
         **machine_facts(),
     }
-    listed = ''.join(f'<dt>{escape(key)}<dd>{escape(str(value))}' for key, value in facts.items())
-    parts = ['<section><h2>What was run</h2>', f'<dl>{listed}</dl>']
-    parts += [f'<p>{escape(note)}' for note in experiment.notes]
-    parts.append(_html_table(_differences(outcome)))
+    parts = ['## What was run', '\n'.join(f'- {key}: {value}' for key, value in facts.items())]
+    parts += [*outcome.experiment.notes, markdown(_differences(outcome))]
     if outcome.failures:
-        parts.append('<h2>Failed runs</h2>')
+        parts.append('## Failed runs')
     for job, failure in outcome.failures.items():
-        parts.append(
-            f'<details><summary>{escape(str(job))}: {escape(failure.reason)}</summary>'
-            f'<pre>{escape(failure.details)}</pre></details>'
-        )
-    return '\n'.join((*parts, '</section>'))
+        parts += [f'{job}: {failure.reason}', f'```\n{failure.details.strip()}\n```']
+    return parts
 
 
 def _differences(outcome: Outcome) -> Table:
     """Return the options of each algorithm that differ from those of the first of its task."""
-    rows: dict[tuple[str, str], list[str]] = {}
+    rows: dict[tuple[str, str, str], list[str]] = {}
     first: dict[str, dict[str, Any]] = {}
-    presets: dict[str, dict[str, None]] = {}
     for variant in outcome.experiment.variants:
         config = Job(variant, outcome.seeds[0]).config
         choices = {'preset': config.preset} | {key: value for key, value, _ in describe(config)}
@@ -187,10 +133,8 @@ def _differences(outcome: Outcome) -> Table:
         different = {key: value for key, value in choices.items() if value != base.get(key)}
         text = ', '.join(f'{key}={option_text(value)}' for key, value in different.items())
         same = text or ('reference' if choices is base else 'none')
-        rows.setdefault((variant.name, same), []).append(variant.task)
-        presets.setdefault(variant.name, {})[variant.preset] = None
+        rows.setdefault((variant.name, variant.preset, same), []).append(variant.task)
     shown = tuple(
-        (name, ', '.join(presets[name]), ', '.join(tasks), text)
-        for (name, text), tasks in rows.items()
+        (name, preset, ', '.join(tasks), text) for (name, preset, text), tasks in rows.items()
     )
     return Table('Options', ('algorithm', 'preset', 'tasks', 'options that differ'), shown)

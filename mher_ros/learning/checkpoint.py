@@ -1,9 +1,7 @@
 """Checkpoint files, protected by a checksum."""
 
-import contextlib
 import hashlib
 import io
-import os
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +22,16 @@ class CheckpointError(MherError, RuntimeError):
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write ``state``; an existing checkpoint is kept as ``previous_path(path)``."""
+    """Write ``state``; after an error an existing checkpoint is unchanged."""
     payload = io.BytesIO()
     torch.save(state, payload)
     content = payload.getvalue()
     digest = hashlib.sha256(content).hexdigest().encode()
     try:
-        # Some file systems have no hard links; the previous checkpoint is optional.
-        with contextlib.suppress(OSError):
-            if path.exists():
-                previous_path(path).unlink(missing_ok=True)
-                os.link(path, previous_path(path))
         write_atomically(path, MAGIC + digest + b'\n' + content)
     except OSError as error:
         reason = f'{error.strerror}{"; the previous checkpoint is kept" if path.exists() else ""}'
         raise CheckpointError(f'cannot write the checkpoint {path}: {reason}') from error
-
-
-def previous_path(path: Path) -> Path:
-    return path.with_name(f'{path.name}.previous')
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
@@ -52,16 +41,14 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         raise CheckpointError(f'there is no checkpoint {path}') from None
     except OSError as error:
         raise CheckpointError(f'cannot read the checkpoint {path}: {error.strerror}') from error
-    previous = previous_path(path)
-    hint = f'; the one before is {previous}' if previous.exists() else ''
     header, _, payload = content.partition(b'\n')
     if not header.startswith(MAGIC):
         raise CheckpointError(
             f'{path} is not a checkpoint of this version: expected {MAGIC!r} as the first bytes, '
-            f'got {content[:24]!r}{hint}'
+            f'got {content[:24]!r}'
         )
     if hashlib.sha256(payload).hexdigest().encode() != header[len(MAGIC) :]:
-        raise CheckpointError(f'the checkpoint {path} is damaged: wrong checksum{hint}')
+        raise CheckpointError(f'the checkpoint {path} is damaged: wrong checksum')
     try:
         state = torch.load(io.BytesIO(payload), weights_only=True)
     except Exception as error:  # torch raises many types of errors

@@ -15,8 +15,7 @@ from mher_ros.registry import check_trusted
 from mher_ros.tasks import task_class
 from mher_ros.tasks.task import TaskOptions
 
-# Files of a run; others are ``checkpoint``, ``checkpoint.previous``, ``episodes.npz`` and those in
-# ``tensorboard/``.
+# Files of a run; others are ``checkpoint``, ``episodes.npz`` and those in ``tensorboard/``.
 CONFIG = 'config.json'
 PROGRESS = 'progress.csv'  # one row per evaluation
 POLICY = 'policy.onnx'  # not written by algorithms without an actor

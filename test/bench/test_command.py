@@ -170,20 +170,20 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
     tmp_path, monkeypatch, capsys
 ):
     (tmp_path / 'file').touch()
-    monkeypatch.setattr('mher_ros.bench.step.measure', lambda **_: pytest.fail('measured'))
-    assert main(['bench', 'step', '--out', str(tmp_path / 'file')]) == WRONG_USE
+    monkeypatch.setattr('mher_ros.bench.update.measure', lambda **_: pytest.fail('measured'))
+    assert main(['bench', 'update', '--out', str(tmp_path / 'file')]) == WRONG_USE
     assert str(tmp_path / 'file') in capsys.readouterr().err
 
 
 def test_the_file_tells_what_was_asked_and_is_what_is_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
-        'mher_ros.bench.step.measure', lambda rounds: Result({'ratio': rounds / 2}, (), {})
+        'mher_ros.bench.update.measure', lambda rounds: Result({'ratio': rounds / 2}, (), {})
     )
-    assert main(['bench', 'step', '--rounds', '3', '--json', '--out', str(tmp_path)]) == 0
+    assert main(['bench', 'update', '--rounds', '3', '--json', '--out', str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed['arguments'] == {'rounds': 3}
     assert printed['ratio'] == 1.5
-    assert printed == json.loads((tmp_path / 'step.json').read_text())
+    assert printed == json.loads((tmp_path / 'update.json').read_text())
 
 
 @pytest.mark.slow

@@ -136,7 +136,7 @@ def test_training_prints_one_json_object(training):
     assert 0.0 <= result['success_rate'] <= 1.0
     assert {path.name for path in folder.iterdir()} == {
         *('config.json', 'progress.csv', 'tensorboard', 'policy.onnx'),
-        *('checkpoint', 'checkpoint.previous', 'episodes.npz'),
+        *('checkpoint', 'episodes.npz'),
     }
 
 

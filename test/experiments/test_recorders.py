@@ -1,6 +1,6 @@
 from mher_ros.experiments.jobs import attempt, Job
 from mher_ros.experiments.provenance import code_digest
-from mher_ros.experiments.recorders import make_recorder
+from mher_ros.experiments.recorders import RECORDERS
 from mher_ros.learning.core.agent import Agent
 from mher_ros.learning.core.replay_buffer import Episode
 from mher_ros.tasks import make
@@ -56,14 +56,14 @@ def test_distances_and_losses_have_a_value_for_each_evaluation():
 
 
 def test_the_distance_of_goals_is_the_mean_of_what_the_source_proposes(tiny_agent):
-    recorder = make_recorder('goal_distance', tiny_agent.config)
+    recorder = RECORDERS['goal_distance'](tiny_agent.config)
     tiny_agent.goal_strategy = Source(lambda batch: batch.goals + np.float32([3.0, 4.0]))
     recorder.note(tiny_agent, np.random.default_rng(0), {'env_steps': 20})
     assert recorder.record['relabelled'] == [pytest.approx(5.0, abs=1e-5)]
 
 
 def test_the_supervised_loss_is_the_mean_squared_distance_of_actions(tiny_agent):
-    recorder = make_recorder('supervised_loss', tiny_agent.config)
+    recorder = RECORDERS['supervised_loss'](tiny_agent.config)
     # The policy gives 0.6 and 0.8 for whatever it is shown; every stored action is 0.
     tiny_agent.__dict__['act'] = torch.tensor([[0.6, 0.8]])
     tiny_agent.replay._actions[:] = 0.0

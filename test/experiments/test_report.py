@@ -1,5 +1,4 @@
 import csv
-from html.parser import HTMLParser
 import json
 from xml.etree import ElementTree
 
@@ -60,33 +59,13 @@ def outcome(recorder='', failures=(), tasks=('point2d_large', 'reacher'), **more
     return Outcome(experiment, (1, 2), results, failed, 90.0)
 
 
-class Page(HTMLParser):
-    """What a browser would load, and what people would read."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.loaded, self.words, self.tags = [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        named = dict(attrs)
-        for key in ('src', 'href', 'xlink:href'):
-            if not (named.get(key) or '#').startswith('#'):
-                self.loaded.append(named[key])
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-
-def test_everything_is_written_and_the_page_needs_nothing_else(tmp_path):
+def test_everything_is_written_and_the_page_shows_it(tmp_path):
     page = write_report(outcome(), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         'curves.csv',
         'curves.png',
         'curves.svg',
-        'report.html',
-        'table.md',
+        'report.md',
     }
     assert (tmp_path / 'curves.png').read_bytes().startswith(b'\x89PNG')
     ElementTree.fromstring((tmp_path / 'curves.svg').read_text())
@@ -102,13 +81,11 @@ def test_everything_is_written_and_the_page_needs_nothing_else(tmp_path):
             row['success_rate'] for row in run['rows']
         ]
         assert [int(line['epoch']) for line in mine] == list(range(1, len(mine) + 1))
-    seen = Page(page.read_text())
-    assert seen.loaded == []
-    assert seen.tags.count('svg') == 2
-    text = ' '.join(seen.words)
+    text = page.read_text()
     for expected in (
         'Does it run?',
         'all tasks',
+        '(curves.png)',
         '8 of 8',
         '1, 2',
         '8.0 min',
@@ -136,11 +113,9 @@ def test_what_was_recorded_is_drawn_and_tabled(recorder, tmp_path):
 def test_missing_runs_are_shown_everywhere(tmp_path):
     found = outcome(failures=[('her', 1), ('her', 2)], tasks=('point2d_large',))
     page = write_report(found, tmp_path).read_text()
-    told = 'Incomplete: 2 of 4 runs are missing.'
-    assert told in page
-    assert told in (tmp_path / 'table.md').read_text()
-    assert 'a &lt; b &amp; c' in page
-    assert 'Traceback: &lt;somewhere&gt;' in page
+    assert 'Incomplete: 2 of 4 runs are missing.' in page
+    assert 'seed 1: a < b & c' in page
+    assert 'Traceback: <somewhere>' in page
     plain = json.loads(json.dumps(summary(found)))
     assert plain['complete'] is False
     assert plain['failures'] == {

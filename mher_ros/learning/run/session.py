@@ -26,7 +26,7 @@ from mher_ros.learning.run.arguments import RunArguments
 from mher_ros.learning.run.episodes import EPISODES
 from mher_ros.learning.run.progress import CsvProgress, Progress, TensorBoardProgress
 from mher_ros.learning.run.trainer import BUDGETS, CHECKPOINT, Evaluate, StopReason, Trainer
-from mher_ros.options import OptionError, override, read_changes
+from mher_ros.options import OptionError, os_errors_as_option_errors, override, read_changes
 from mher_ros.policy.contract import Contract
 from mher_ros.policy.export import export_policy
 from mher_ros.policy.onnx_policy import load
@@ -136,7 +136,7 @@ def start_training(
     files = CsvProgress(folder / PROGRESS), TensorBoardProgress(folder / 'tensorboard')
     progress = [*files, *displays]
     trainer = Trainer(config, env, evaluate, folder, progress)
-    with _os_errors_as(f'cannot make the folder {folder}'):
+    with os_errors_as_option_errors(f'cannot make the folder {folder}'):
         folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder), contextlib.ExitStack() as stack:
         for listener in progress:
@@ -150,7 +150,7 @@ def start_training(
         # A run without a checkpoint starts from the beginning.
         if resume and (folder / CHECKPOINT).exists():
             trainer.resume()
-        with _os_errors_as(f'cannot write into the folder {folder}'):
+        with os_errors_as_option_errors(f'cannot write into the folder {folder}'):
             text = json.dumps(config.to_dict(), indent=2) + '\n'
             write_atomically(folder / CONFIG, text.encode())
         on_start(trainer)
@@ -215,15 +215,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-@contextlib.contextmanager
-def _os_errors_as(text: str) -> Iterator[None]:
-    """Turn an OSError into an OptionError that starts with ``text``."""
-    try:
-        yield
-    except OSError as error:
-        raise OptionError(f'{text}: {error.strerror}') from error
 
 
 def _free_folder(config: TrainConfig) -> Path:
