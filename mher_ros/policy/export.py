@@ -48,7 +48,7 @@ def export_policy(
     for key, value in ((CONTRACT_KEY, text), (SEAL_KEY, BLANK)):
         model.metadata_props.add(key=key, value=value)
     data = seal(model.SerializeToString(deterministic=True))  # same weights, same bytes
-    exported = from_bytes(data, str(target))
+    exported = from_bytes(data)
     pairs = zip(states, targets, strict=True)
     _check_same('as a batch', exported(states, targets), expected)
     _check_same('one by one', np.stack([exported(*pair) for pair in pairs]), expected)

@@ -107,10 +107,19 @@ class Deployment:
             node, robot, arm, self.path, self.output, latch, latency(1.0 / rate)
         )
         self._latch = latch
+        fixed = DeploymentStatus(
+            frame=arm.base_frame,
+            output=self.output,
+            controller=options.controller,
+            workspace=box_of(workspace.low, workspace.high),
+            box=box_of(workspace.box_low, workspace.box_high),
+            threshold=self.controller.threshold,
+            speed_cap=self.path.limits.speed,
+        )
         middle = (workspace.low + workspace.high) / 2.0
         self._goals = GoalInput(
             node,
-            arm.base_frame,
+            fixed,
             self._on_goal,
             lambda: self.motion().tool,
             middle,
@@ -126,15 +135,6 @@ class Deployment:
             (workspace.low, workspace.high),
             (workspace.box_low, workspace.box_high),
             self.motion,
-        )
-        self._fixed = DeploymentStatus(
-            frame=arm.base_frame,
-            output=self.output,
-            controller=options.controller,
-            workspace=box_of(workspace.low, workspace.high),
-            box=box_of(workspace.box_low, workspace.box_high),
-            threshold=self.controller.threshold,
-            speed_cap=self.path.limits.speed,
         )
         trained = policy.contract.evaluation.get('success_rate')
         success = '' if trained is None else f', success {trained:g}'
@@ -165,11 +165,11 @@ class Deployment:
     def status(self) -> DeploymentStatus:
         """Return the status."""
         with self.driver.lock:
-            to, monitor, goals = self.controller, self.path.monitor, self._goals
+            to, monitor = self.controller, self.path.monitor
             monitor.update_stop()  # so that state and stop agree
-            answer, distance = goals.answer, to.distance
+            distance = to.distance
             return dataclasses.replace(
-                self._fixed,
+                self._goals.status,
                 state=monitor.status.code,
                 reason=self.driver.sentence(monitor.status, monitor.reason),
                 level=Level.WARN if monitor.status.is_trouble else Level.OK,
@@ -179,13 +179,6 @@ class Deployment:
                 distance=distance if math.isfinite(distance) else None,
                 reached=to.reached,
                 last_drop=monitor.last_drop,
-                accepted=goals.accepted,
-                refused=goals.refused,
-                accepted_goal=answer.goal,
-                answer=answer.code,
-                answer_text=answer.text,
-                answered_position=answer.position,
-                answered_frame=answer.frame,
             )
 
     def figures(self) -> dict[str, str]:
