@@ -17,7 +17,6 @@ from mher_ros.ros.common.markers import (
 )
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.shapes import visible_shapes
-from mher_ros.simulation.task_plant import point_scene
 from mher_ros.tasks import make
 import mujoco
 import numpy as np
@@ -71,7 +70,8 @@ def local():
 def robot_of(task):
     """Return (model, shapes, frame) of a task."""
     env = make(task)
-    model = getattr(env, 'model', None) or point_scene(env)
+    env.reset(seed=0)
+    model, *_ = env.scene()
     return model, visible_shapes(model, env.joint_names), env.interface.frame
 
 
