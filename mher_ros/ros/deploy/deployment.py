@@ -128,14 +128,7 @@ class Deployment:
             lambda: max(latch.changed_at, self._active_since),
         )
         self._active_since = 0  # system time [ns]
-        self._markers = DeployMarkers(
-            node,
-            arm.base_frame,
-            self.controller.threshold,
-            (workspace.low, workspace.high),
-            (workspace.box_low, workspace.box_high),
-            self.motion,
-        )
+        self._markers = DeployMarkers(node, fixed, self.motion)
         trained = policy.contract.evaluation.get('success_rate')
         success = '' if trained is None else f', success {trained:g}'
         moves = 'a straight line in the workspace of ' if options.controller != 'policy' else ''
