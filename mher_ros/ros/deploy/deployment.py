@@ -17,7 +17,7 @@ from mher_ros.policy.onnx_policy import find_policy, load
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Robot
 from mher_ros.robots.workspace import GoalError, place_workspace, Refusal
-from mher_ros.ros.bringup.policy_arguments import PolicyArguments
+from mher_ros.ros.bringup.node_spec import PolicyArguments
 from mher_ros.ros.common.arm_driver import ArmDriver, model_text
 from mher_ros.ros.common.diagnostics import Latency
 from mher_ros.ros.common.markers import DeployMarkers, Motion

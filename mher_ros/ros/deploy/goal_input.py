@@ -8,6 +8,7 @@ from typing import Any, cast, NamedTuple
 from geometry_msgs.msg import PointStamped, PoseStamped
 from mher_ros.control.safety_monitor import Status
 from mher_ros.robots.workspace import GoalError, point_text, Refusal
+from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.raw_messages import MessageError
 from mher_ros.ros.common.status import ACCEPTED, DeploymentStatus, point_of
@@ -15,8 +16,6 @@ from mher_ros.ros.deploy.frames import Frames, NotYetError
 from mher_ros.ros.deploy.interactive_goal import InteractiveGoal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 Vector = NDArray[np.float64]
@@ -33,7 +32,6 @@ PATIENCE = 0.5  # time for which a goal waits for the transform at its stamp [s]
 RETRY = 0.02  # time between two checks for it [s]
 ROUNDING = 1e-6  # distance up to which goals are the same [m]
 LONGEST = 300  # characters of a frame or a text that are published
-STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 class _Goal(NamedTuple):
