@@ -309,7 +309,7 @@ def test_an_export_writes_every_operator_that_is_allowed():
     )
     actor = Actor(view.size, len(interface.action), (8, 8), torch.Generator().manual_seed(0))
     sizes = {'observation': len(interface.observation), 'desired_goal': len(interface.goal)}
-    model = traced(Policy(view, actor), sizes, 'action')
+    model = traced(Policy(view, actor), sizes)
     assert {node.op_type for node in model.graph.node} == set(OPERATORS)
 
 
