@@ -13,7 +13,6 @@ EXTRAS = {
     'train': [
         'gymnasium-robotics>=1.4.2,<2',
         'imageio>=2.30',
-        'imageio-ffmpeg>=0.5',
         'metaworld>=3.1.1,<4',
         'onnx>=1.17',
         'onnxscript>=0.5',

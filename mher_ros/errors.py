@@ -7,7 +7,6 @@ TRIES = 10  # times an episode is started before the arm is given up
 EXTRAS = {
     'gymnasium_robotics': 'train',
     'imageio': 'train',
-    'imageio_ffmpeg': 'train',
     'matplotlib': 'bench',
     'metaworld': 'train',
     'onnx': 'train',

@@ -23,7 +23,7 @@ from mher_ros.ros.common.raw_messages import (
     JointStateReader,
     JointStateWriter,
 )
-from mher_ros.ros.train.sim_node_env import sim_node_env
+from mher_ros.ros.train.arm_env import sim_node_env
 from mher_ros.tasks import make
 import numpy as np
 from numpy.typing import NDArray

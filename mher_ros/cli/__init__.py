@@ -25,7 +25,6 @@ COMMANDS = {
     'clear': arm.CLEAR,
     'evaluate': policy.EVALUATE,
     'export': policy.EXPORT,
-    'render': policy.RENDER,
     'robot': policy.ROBOT,
     'view': view.VIEW,
     'options': train.OPTIONS,

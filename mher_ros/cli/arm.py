@@ -55,7 +55,7 @@ def _ask_policy_node(service: str, chosen: argparse.Namespace) -> int:
     require_rclpy()
     # The environment of the nodes that `mher up` starts.
     os.environ.update(defaults_for_nodes())
-    from mher_ros.ros.deploy.policy_calls import call_arm_nodes, send_goal
+    from mher_ros.ros.deploy.goal_client import call_arm_nodes, send_goal
 
     try:
         if service == 'goal':

@@ -1,4 +1,4 @@
-"""``mher evaluate``, ``export``, ``render`` and ``robot``: policy files and robot files."""
+"""``mher evaluate``, ``export`` and ``robot``: policy files and robot files."""
 
 import argparse
 import json
@@ -30,14 +30,6 @@ def _export(chosen: argparse.Namespace) -> None:
 
     trust(chosen.env)
     print(export_run(Path(chosen.run), Path(chosen.out) if chosen.out else None))
-
-
-def _render(chosen: argparse.Namespace) -> None:
-    choose_backend()
-    from mher_ros.policy import load
-    from mher_ros.policy.evaluation import film_policy
-
-    print(film_policy(load(Path(chosen.policy)), Path(chosen.out), chosen.goals, chosen.seed))
 
 
 def _check_robot(chosen: argparse.Namespace) -> int:
@@ -81,18 +73,6 @@ EXPORT = Command(
         argument('run', 'folder of the run', metavar='RUN'),
         argument('--out', 'default: policy.onnx in that folder', metavar='FILE'),
         ENV,
-    ),
-)
-RENDER = Command(
-    'film a policy; needs no screen',
-    _render,
-    (
-        POLICY,
-        argument(
-            '-o --out', 'a .gif, .mp4 or .png file (default policy.gif)', default='policy.gif'
-        ),
-        argument('--goals', 'goals shown (default 3)', type=positive, default=3),
-        GOALS_SEED,
     ),
 )
 CHECK = Command(

@@ -1,10 +1,7 @@
-"""Evaluation of a policy file on its task: figures, films and pictures."""
+"""Evaluation of a policy file on its task."""
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
-from mher_ros.files import write_atomically
 from mher_ros.interface import TaskInterface
 from mher_ros.options import OptionError, override
 from mher_ros.policy.contract import PolicyFileError
@@ -14,7 +11,7 @@ from mher_ros.tasks import make, task_class
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
 from mher_ros.tasks.task import Task
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 EVALUATION_STREAM = 3  # part of an episode's seed: its goals differ from those of training
 MILLIMETRES = 1000.0
@@ -53,7 +50,7 @@ def evaluation_lines(result: dict[str, Any]) -> list[str]:
     return [f'{name:<28} {value}' for name, value in figures.items()]
 
 
-def make_task(policy: OnnxPolicy, render_mode: str | None = None) -> Task:
+def make_task(policy: OnnxPolicy) -> Task:
     """Return the task of the policy's contract; PolicyFileError if it differs here."""
     name = policy.interface.task
     config = policy.contract.training.get('config')
@@ -65,7 +62,7 @@ def make_task(policy: OnnxPolicy, render_mode: str | None = None) -> Task:
         )
     except OptionError as error:
         raise PolicyFileError(f'the task of this policy is unknown here: {error}') from error
-    task = make(name, options, render_mode)
+    task = make(name, options)
     for key, here in task.interface.to_dict().items():
         there = policy.interface.to_dict()[key]
         if here != there and not (key in WORKSPACE and _close(here, there, task.interface)):
@@ -78,66 +75,3 @@ def make_task(policy: OnnxPolicy, render_mode: str | None = None) -> Task:
 def _close(here: ArrayLike, there: ArrayLike, interface: TaskInterface) -> bool:
     # The workspace is simulated, and differs slightly between processors.
     return np.allclose(here, there, rtol=0.0, atol=1e-3 * interface.success_threshold)
-
-
-MOST_GOALS = 20
-FORMATS = ('.gif', '.mp4', '.png')
-SECONDS_PER_GOAL = 2.0  # of film; an arm arrives long before the end of an episode
-MOST_FRAMES_PER_SECOND = 25.0
-
-
-def film_policy(policy: OnnxPolicy, path: Path, goals: int = 3, seed: int = 0) -> Path:
-    """
-    Film the policy on a few random goals.
-
-    A .gif or .mp4 shows the motion in real time, a .png the arm at the end of each goal.
-    """
-    if path.suffix.lower() not in FORMATS:
-        raise OptionError(f'expected a file {" or ".join(FORMATS)}, got {path.name!r}')
-    if path.suffix.lower() == '.mp4' and importlib.util.find_spec('imageio_ffmpeg') is None:
-        raise OptionError('an .mp4 file needs the package imageio-ffmpeg; a .gif does not')
-    if goals > MOST_GOALS:
-        raise OptionError(f'expected at most {MOST_GOALS} goals, got {goals}')
-    if not path.parent.is_dir():
-        raise OptionError(f'there is no folder {path.parent}')
-    period = policy.interface.control_period
-    every = max(1, round(1.0 / (MOST_FRAMES_PER_SECOND * period)))
-    films = _frames(policy, goals, seed, every)
-    try:
-        write_atomically(path, _encoded(films, path.suffix.lower(), every * period))
-    except OSError as error:
-        raise OptionError(f'cannot write {path}: {error.strerror or error}') from error
-    return path
-
-
-def _frames(
-    policy: OnnxPolicy, goals: int, seed: int, every: int
-) -> list[list[NDArray[np.uint8]]]:
-    task = make_task(policy, render_mode='rgb_array')
-    interface = policy.interface
-    steps = min(interface.episode_steps, int(SECONDS_PER_GOAL / interface.control_period))
-    films = []
-    for index in range(goals):
-        observation, _ = task.reset(seed=episode_seed(seed, EVALUATION_STREAM, index))
-        film = [task.render()]
-        for step in range(max(1, steps)):
-            action = policy(observation['observation'], observation['desired_goal'])
-            observation, *_ = task.step(action)
-            if (step + 1) % every == 0 or step + 1 == steps:
-                film.append(task.render())
-        films.append(film)
-    task.close()
-    return films
-
-
-def _encoded(films: list[list[NDArray[np.uint8]]], suffix: str, seconds: float) -> bytes:
-    """Return the content of the file; ``seconds`` is the time between two frames."""
-    import imageio.v3 as iio
-
-    frames = np.stack([frame for film in films for frame in film])
-    how: dict[str, Any] = {'fps': 1.0 / seconds}
-    if suffix == '.png':
-        frames, how = np.concatenate([film[-1] for film in films], axis=1), {}
-    elif suffix == '.gif':
-        frames, how = frames[:, ::2, ::2], {'duration': 1000.0 * seconds, 'loop': 0}
-    return iio.imwrite('<bytes>', frames, extension=suffix, **how)

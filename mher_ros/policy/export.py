@@ -44,11 +44,11 @@ def export_policy(
     targets = _recorded('goals', goals, inputs['desired_goal'])
     policy = copy.deepcopy(policy).cpu().eval()  # the learner's policy stays as it is
     expected = _actions(policy, states, targets)
-    model = traced(policy, inputs, 'action')
+    model = traced(policy, inputs)
     for key, value in ((CONTRACT_KEY, text), (SEAL_KEY, BLANK)):
         model.metadata_props.add(key=key, value=value)
     data = seal(model.SerializeToString(deterministic=True))  # same weights, same bytes
-    exported = from_bytes(data, str(target))
+    exported = from_bytes(data)
     pairs = zip(states, targets, strict=True)
     _check_same('as a batch', exported(states, targets), expected)
     _check_same('one by one', np.stack([exported(*pair) for pair in pairs]), expected)
@@ -58,7 +58,7 @@ def export_policy(
         raise PolicyFileError(f'{target}: cannot be written: {error.strerror}') from error
 
 
-def traced(module: nn.Module, inputs: dict[str, int], output: str) -> Any:
+def traced(module: nn.Module, inputs: dict[str, int]) -> Any:
     """
     Return the ONNX model of ``module`` for any batch size, the same on any machine.
 
@@ -71,7 +71,7 @@ def traced(module: nn.Module, inputs: dict[str, int], output: str) -> Any:
             # The exporter would take a batch size of 1 as fixed.
             tuple(torch.zeros(2, size) for size in inputs.values()),
             input_names=list(inputs),
-            output_names=[output],
+            output_names=['action'],
             opset_version=OPSET,
             dynamo=True,
             external_data=False,

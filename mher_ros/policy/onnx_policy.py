@@ -26,8 +26,8 @@ _BEFORE_VALUE = SEAL_KEY.encode() + b'\x12\x40'  # protobuf: field 2 follows, 64
 class OnnxPolicy:
     """The function of a policy file: observation and goal to action."""
 
-    def __init__(self, path: str, contract: Contract, sha256: str, session: Any) -> None:
-        self.contract, self._path, self._session = contract, path, session
+    def __init__(self, contract: Contract, sha256: str, session: Any) -> None:
+        self.contract, self._session = contract, session
         self.sha256 = sha256  # hash that seals the file; it identifies the policy in logs
         interface = contract.interface
         self._sizes = {'observation': len(interface.observation), 'goal': len(interface.goal)}
@@ -52,10 +52,6 @@ class OnnxPolicy:
         if state.ndim == 2:
             return self._run(state, target)
         return self._run(state[None], target[None])[0]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as path and hash; a file that was replaced meanwhile is refused."""
-        return _load_same, (self._path, self.sha256)
 
     def _run(self, state: NDArray[np.float32], target: NDArray[np.float32]) -> NDArray[np.float32]:
         return self._session.run(['action'], {'observation': state, 'desired_goal': target})[0]
@@ -83,13 +79,13 @@ def load(path: str | os.PathLike[str]) -> OnnxPolicy:
     except OSError as error:
         raise PolicyFileError(f'{where}: cannot be read: {error.strerror}') from error
     try:
-        return from_bytes(data, where)
+        return from_bytes(data)
     except PolicyFileError as error:
         raise PolicyFileError(f'{where}: {error}') from None
 
 
-def from_bytes(data: bytes, path: str) -> OnnxPolicy:
-    """Load a policy from the content of the file at ``path``."""
+def from_bytes(data: bytes) -> OnnxPolicy:
+    """Load a policy from the content of a file."""
     if not data[:-64].endswith(_BEFORE_VALUE):
         raise PolicyFileError(_why_unsealed(data))
     if data[-64:] != _hash(data):
@@ -99,14 +95,7 @@ def from_bytes(data: bytes, path: str) -> OnnxPolicy:
     check_vectors(graph, contract.interface)
     session = _session(data)
     _try(session, contract.interface)
-    return OnnxPolicy(path, contract, data[-64:].decode(), session)
-
-
-def _load_same(path: str, sha256: str) -> OnnxPolicy:
-    policy = load(path)
-    if policy.sha256 != sha256:
-        raise PolicyFileError(f'{path}: expected SHA-256 {sha256}, got {policy.sha256}')
-    return policy
+    return OnnxPolicy(contract, data[-64:].decode(), session)
 
 
 def _why_unsealed(data: bytes) -> str:

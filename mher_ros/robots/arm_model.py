@@ -200,16 +200,9 @@ class ToolKinematics:
         self._model = model
         self._data = mujoco.MjData(model)
         self._jacobian = np.zeros((3, model.nv))
-        if site is not None:
-            self._id = model.site(site).id
-            self._position = self._data.site_xpos[self._id]
-            self._rotation = self._data.site_xmat[self._id]
-            self._fill_jacobian = mujoco.mj_jacSite
-        else:
-            self._id = model.body(body).id
-            self._position = self._data.xpos[self._id]
-            self._rotation = self._data.xmat[self._id]
-            self._fill_jacobian = mujoco.mj_jacBody
+        tool = self._data.body(body) if site is None else self._data.site(site)
+        self._id, self._position, self._rotation = tool.id, tool.xpos, tool.xmat
+        self._fill_jacobian = mujoco.mj_jacBody if site is None else mujoco.mj_jacSite
 
     def position(self, joint_positions: ArrayLike) -> NDArray[np.float64]:
         """Return the tool's position in the model's world frame [m] for all ``nq`` joints."""

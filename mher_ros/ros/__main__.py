@@ -2,10 +2,8 @@
 
 import sys
 
-from mher_ros.ros.common.process import run_process
+from mher_ros.ros.common.process import FOLDERS, run_process
 
-NODES = ('policy_node', 'sim_node', 'train_node', 'view_node')
-
-if len(sys.argv) < 2 or sys.argv[1] not in NODES:
-    sys.exit(f'python -m mher_ros.ros takes one of {", ".join(NODES)}, got {sys.argv[1:2]}')
+if len(sys.argv) < 2 or sys.argv[1] not in FOLDERS:
+    sys.exit(f'python -m mher_ros.ros takes one of {", ".join(FOLDERS)}, got {sys.argv[1:2]}')
 sys.exit(run_process(sys.argv[1], sys.argv[1:]))

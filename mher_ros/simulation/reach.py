@@ -1,6 +1,7 @@
 """The task ``reach``: joint motions bring the tool of any robot to a position."""
 
 import dataclasses
+from typing import Any
 
 from mher_ros.control.action_controller import SteppedArm
 from mher_ros.control.motion_limiter import MotionLimits
@@ -13,6 +14,7 @@ from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.tasks.task import Task, TaskOptions
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -88,10 +90,9 @@ class Reach(Task):
         """Return position (3,) and orientation (4,) (w, x, y, z) of the tool."""
         return self.arm.tool_pose(self.joint_state()[0])
 
-    def render(self) -> NDArray[np.uint8]:
-        """Return an image of the arm, with the goal as a translucent ball."""
+    def scene(self) -> tuple[mujoco.MjModel, mujoco.MjData, dict[str, Any]]:
         plant = self._simulated()
-        return self._render_scene(plant.model, plant.data, plant.camera)
+        return plant.model, plant.data, plant.camera
 
     def _simulated(self) -> ControlledArm:
         if self._plant is None:

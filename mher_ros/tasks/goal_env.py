@@ -109,7 +109,7 @@ class GoalEnvTask(Task):
     def tool_pose(self) -> tuple[Array, Array]:
         raise NotImplementedError(f'{self.interface.task} has no tool')
 
-    def render(self) -> NDArray[np.uint8]:
+    def scene(self) -> tuple[Any, Any, dict[str, Any]]:
         raise OptionError(f'{self.interface.task} is rendered by its own env, not by mher_ros')
 
     def close(self) -> None:

@@ -10,9 +10,7 @@ from mher_ros.interface import TaskInterface
 from mher_ros.robots.arm_model import ToolKinematics
 from mher_ros.tasks.task import Array, Task, TaskOptions
 import mujoco
-import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 
 class MujocoTask(Task):
@@ -69,8 +67,8 @@ class MujocoTask(Task):
         self.data.qvel[:] = self._settled.qvel
         mujoco.mj_forward(self.model, self.data)
 
-    def render(self) -> NDArray[np.uint8]:
-        return self._render_scene(self.model, self.data, self.camera)
+    def scene(self) -> tuple[mujoco.MjModel, mujoco.MjData, dict[str, Any]]:
+        return self.model, self.data, self.camera
 
 
 def joint_name(name: str) -> str:

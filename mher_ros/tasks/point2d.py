@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import dataclasses
-from typing import ClassVar, TYPE_CHECKING
+import functools
+from typing import Any, ClassVar, TYPE_CHECKING
 
 from mher_ros.interface import Field, TaskInterface
 from mher_ros.options import option
 from mher_ros.tasks.task import Array, Task, TaskOptions
+import mujoco
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Wall = tuple[float, float, float, float]  # a rectangle: x_low, x_high, y_low, y_high
+
+POINT_RADIUS = 0.03  # radius of the point, as a share of half the square's side
+WALL_HEIGHT = 0.1  # likewise
+FROM_ABOVE = {'lookat': (0.0, 0.0, 0.0), 'azimuth': 90.0, 'elevation': -90.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,10 +98,49 @@ class Point2D(Task):
     def _observation(self, positions: Array, velocities: Array) -> Array:
         return positions.copy()
 
-    def render(self) -> NDArray[np.uint8]:
-        from mher_ros.tasks.rendering import draw_square
+    def scene(self) -> tuple[mujoco.MjModel, mujoco.MjData, dict[str, Any]]:
+        model, data = self._drawn
+        data.qpos[:] = self._position
+        mujoco.mj_kinematics(model, data)
+        return model, data, {**FROM_ABOVE, 'distance': 2.6 * self.half_side}
 
-        return draw_square(self.half_side, self.walls, self._position, self.goal, self.interface)
+    @functools.cached_property
+    def _drawn(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        model = _square(self.half_side, self.walls)
+        return model, mujoco.MjData(model)
+
+
+def _square(side: float, walls: Sequence[Wall]) -> mujoco.MjModel:
+    """Return the model of a square of half side ``side``: joints x and y move a ball on it."""
+    spec = mujoco.MjSpec()
+    spec.modelname = 'point2d'
+    light = spec.visual.headlight  # even light: colours are as given
+    light.ambient, light.diffuse, light.specular = np.ones(3), np.zeros(3), np.zeros(3)
+    plane, grey = mujoco.mjtGeom.mjGEOM_PLANE, (0.9, 0.9, 0.9, 1.0)
+    spec.worldbody.add_geom(name='floor', type=plane, size=(side, side, 1.0), rgba=grey)
+    height = WALL_HEIGHT * side
+    for number, (x_low, x_high, y_low, y_high) in enumerate(walls):
+        # Walls extend beyond the square; the rest is not shown.
+        x_low, y_low = max(x_low, -side), max(y_low, -side)
+        x_high, y_high = min(x_high, side), min(y_high, side)
+        spec.worldbody.add_geom(
+            name=f'wall{number}',
+            type=mujoco.mjtGeom.mjGEOM_BOX,
+            size=((x_high - x_low) / 2, (y_high - y_low) / 2, height / 2),
+            pos=((x_low + x_high) / 2, (y_low + y_high) / 2, height / 2),
+            rgba=(0.5, 0.5, 0.5, 1.0),
+        )
+    point = spec.worldbody.add_body(name='point')
+    for name, axis in (('x', (1.0, 0.0, 0.0)), ('y', (0.0, 1.0, 0.0))):
+        slide = mujoco.mjtJoint.mjJNT_SLIDE
+        point.add_joint(name=name, type=slide, axis=axis, limited=True, range=(-side, side))
+    point.add_geom(
+        name='point',
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        size=(POINT_RADIUS * side, 0.0, 0.0),
+        rgba=(0.16, 0.31, 0.78, 1.0),
+    )
+    return spec.compile()
 
 
 def _slide_along(starts: Array, ends: Array, wall: Wall) -> None:

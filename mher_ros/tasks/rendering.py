@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 from mher_ros.errors import MherError
-from mher_ros.interface import TaskInterface
 from mher_ros.tasks.task import Array
 import numpy as np
 from numpy.typing import NDArray
@@ -72,31 +71,3 @@ class SceneRenderer:
 
     def close(self) -> None:
         self._renderer.close()
-
-
-def draw_square(
-    half_side: float,
-    walls: tuple[tuple[float, float, float, float], ...],
-    position: Array,
-    goal: Array,
-    interface: TaskInterface,
-) -> NDArray[np.uint8]:
-    """Return an image (HEIGHT, HEIGHT, 3) of the square from above."""
-    from PIL import Image, ImageDraw
-
-    image = Image.new('RGB', (HEIGHT, HEIGHT), 'white')
-    draw = ImageDraw.Draw(image)
-    scale = HEIGHT / (2.0 * half_side)
-
-    def pixel(x: float, y: float) -> tuple[float, float]:
-        return (x + half_side) * scale, (half_side - y) * scale
-
-    for x0, x1, y0, y1 in walls:
-        draw.rectangle((*pixel(x0, y1), *pixel(x1, y0)), fill='grey')
-    for centre, radius, colour in (
-        (goal, interface.success_threshold, (150, 220, 150)),
-        (position, 0.12 * half_side / 4.0, (40, 80, 200)),
-    ):
-        (x, y), size = pixel(*centre), radius * scale
-        draw.ellipse((x - size, y - size, x + size, y + size), fill=colour)
-    return np.asarray(image)

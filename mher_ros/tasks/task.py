@@ -139,14 +139,15 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
     def joint_state(self) -> tuple[Array, Array]:
         """Return positions and velocities of ``joint_names`` as new arrays."""
 
-    @abc.abstractmethod
+    def scene(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Return MuJoCo model and data of the present state, and the fields of a camera."""
+        raise NotImplementedError
+
     def render(self) -> NDArray[np.uint8]:
         """Return an image (height, width, 3) of the state and the goal."""
-
-    def _render_scene(self, model: Any, data: Any, camera: dict[str, Any]) -> NDArray[np.uint8]:
-        """Return an image of a MuJoCo scene with the goal."""
         from mher_ros.tasks.rendering import SceneRenderer
 
+        model, data, camera = self.scene()
         if self._renderer is None:
             self._renderer = SceneRenderer(model, camera)
         goal = np.zeros(3)

@@ -23,7 +23,6 @@ import pytest
         (['evaluate', 'p.onnx', '--episodes', '0'], "at least 1, got '0'"),
         (['evaluate', 'p.onnx', '--seed', '-1'], "at least 0, got '-1'"),
         (['evaluate', 'p.onnx', '--workers', 'all'], "at least 1, got 'all'"),
-        (['render', 'p.onnx', '--goals', '1.5'], "at least 1, got '1.5'"),
         (['view'], 'RUN'),
         (['view', 'run', '--port', '65536'], "from 0 to 65535, got '65536'"),
         (['view', 'run', '--port', '-1'], "from 0 to 65535, got '-1'"),

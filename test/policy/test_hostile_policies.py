@@ -229,7 +229,7 @@ def test_whatever_is_changed_a_sealed_file_is_refused_or_runs(exported, data):
         else:
             content[place:place] = data.draw(st.binary(min_size=1, max_size=40))
     try:
-        policy = from_bytes(sealed(bytes(content) + b'0' * 64), 'policy.onnx')
+        policy = from_bytes(sealed(bytes(content) + b'0' * 64))
         sizes = len(policy.interface.observation), len(policy.interface.goal)
         assert policy(*map(np.zeros, sizes)).shape == (len(policy.interface.action),)
     except PolicyFileError as error:
@@ -309,7 +309,7 @@ def test_an_export_writes_every_operator_that_is_allowed():
     )
     actor = Actor(view.size, len(interface.action), (8, 8), torch.Generator().manual_seed(0))
     sizes = {'observation': len(interface.observation), 'desired_goal': len(interface.goal)}
-    model = traced(Policy(view, actor), sizes, 'action')
+    model = traced(Policy(view, actor), sizes)
     assert {node.op_type for node in model.graph.node} == set(OPERATORS)
 
 

@@ -1,11 +1,9 @@
 """A policy file at work."""
 
-import pickle
-import shutil
 import subprocess
 import sys
 
-from mher_ros.policy import load, PolicyFileError
+from mher_ros.policy import load
 import numpy as np
 import pytest
 
@@ -93,25 +91,6 @@ def test_inputs_are_left_as_they_were(policy, exported):
 def test_input_that_does_not_fit_is_refused(policy, observation, goal, message):
     with np.errstate(over='ignore'), pytest.raises(ValueError, match=f'expected .*{message}'):
         policy(observation, goal)
-
-
-def test_policy_travels_to_another_process_by_its_path(policy, exported):
-    parcel = pickle.dumps(policy)
-    assert len(parcel) < 1000
-    twin = pickle.loads(parcel)
-    states = exported.observations, exported.goals
-    assert np.array_equal(twin(*states), policy(*states))
-    assert twin.contract == policy.contract
-
-
-def test_policy_replaced_on_the_way_is_refused(exported, rewritten, tmp_path):
-    path = tmp_path / 'policy.onnx'
-    shutil.copy(exported.path, path)
-    parcel = pickle.dumps(load(path))
-    other = rewritten(lambda model, entries: entries.update(note='another file'))
-    other.replace(path)
-    with pytest.raises(PolicyFileError, match='expected SHA-256 .*, got '):
-        pickle.loads(parcel)
 
 
 def test_policy_runs_where_there_is_no_torch(policy, exported, tmp_path):

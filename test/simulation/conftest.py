@@ -3,7 +3,6 @@
 import functools
 
 from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.task_plant import point_scene
 from mher_ros.tasks import make
 import pytest
 
@@ -26,7 +25,8 @@ def load(name):
         plant = JointPlant(task)
         return plant.model, plant.joint_names
     env = make(task)
-    return getattr(env, 'model', None) or point_scene(env), env.joint_names
+    env.reset(seed=0)
+    return env.scene()[0], env.joint_names
 
 
 @pytest.fixture(params=MODELS)

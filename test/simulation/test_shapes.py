@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 from mher_ros.simulation.shapes import mesh_file, visible_shapes
-from mher_ros.simulation.task_plant import point_scene
 from mher_ros.tasks import make
 import mujoco
 import numpy as np
@@ -185,7 +184,8 @@ def test_without_a_cache_meshes_go_to_a_folder_that_ends_with_the_process(tmp_pa
 @pytest.mark.parametrize('task', ['point2d_large', 'point2d_four_room'])
 def test_square_has_the_tasks_size_and_walls_and_the_point_is_where_its_joints_say(task):
     env = make(task)
-    model = point_scene(env)
+    env.reset(seed=0)
+    model, *_ = env.scene()
     shapes = visible_shapes(model, env.joint_names)
     by_name = {shape.name: shape for shape in shapes}
     assert by_name['floor'].size[:2] == (2 * env.half_side, 2 * env.half_side)
@@ -202,8 +202,3 @@ def test_square_has_the_tasks_size_and_walls_and_the_point_is_where_its_joints_s
     mujoco.mj_kinematics(model, data)
     position = shapes.poses(data)[0][list(by_name).index('point')]
     np.testing.assert_allclose(position, (1.5, -2.0, 0.0))
-
-
-def test_scene_of_another_task_is_refused():
-    with pytest.raises(TypeError, match='expected a point2d task, got Reacher'):
-        point_scene(make('reacher'))

@@ -15,9 +15,10 @@ from mher_ros.ros.bringup.node_spec import (
     mher_node,
     NodeSpec,
     Parameters,
+    PolicyArguments,
+    ROBOT_HELP,
     Role,
 )
-from mher_ros.ros.bringup.policy_arguments import PolicyArguments, ROBOT_HELP
 
 GOAL_TOPIC = 'goal_pose'
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from mher_ros.files import share_folder
 from mher_ros.options import option, OptionError
+from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.view.access_control import PORT
 
 INTERRUPT_PATIENCE = 20.0  # time for a node to save its work after SIGINT, before SIGTERM [s]
@@ -23,6 +24,8 @@ PROFILE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 FAST_DDS = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTDDS_BUILTIN_TRANSPORTS')
 OWN_CHOICES = (PROFILE, *FAST_DDS, 'ROS_STATIC_PEERS')
 OWN_FILE = 'DEFAULT_FASTRTPS_PROFILES.xml'  # Fast DDS reads it in the working folder
+
+ROBOT_HELP = 'a name from config/robots, or the path of a YAML file'
 
 Parameters = Mapping[str, bool | int | float | str]
 
@@ -118,6 +121,36 @@ class Bringup(abc.ABC):
             page: Parameters = {'port': self.view_port, 'robot': robot}
             nodes.append(mher_node('view_node', Role.OPTIONAL, page))
         return nodes
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyArguments:
+    """Arguments of a deployment, which are also parameters of policy_node."""
+
+    robot: str = option('fetch', f'arm: {ROBOT_HELP}')
+    policy: str = option(
+        '', "policy file, or a run's folder; empty: the newest below runs/ of the working folder"
+    )
+    controller: str = option(
+        'policy',
+        'policy: the learnt policy; straight_line: the baseline, which moves straight to goals in '
+        'the same workspace',
+        choices=('policy', 'straight_line'),
+    )
+    output: str = option(
+        'robot',
+        "kind of the arm's commands; none: no commands, only markers; robot: as the robot's file "
+        'says',
+        choices=('robot', *OUTPUTS),
+    )
+    outside: str = option(
+        'reject',
+        'goals outside the workspace: reject, or project to the nearest point inside',
+        choices=('reject', 'project'),
+    )
+    speed: float = option(
+        0.0, "largest speed of the tool [m/s]; 0: as the robot's file says", low=0.0, high=2.0
+    )
 
 
 def mher_node(name: str, role: Role, parameters: Parameters) -> NodeSpec:

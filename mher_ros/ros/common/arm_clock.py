@@ -3,9 +3,12 @@
 import threading
 import time
 
-from rclpy.clock import ROSClock
+from rclpy.clock import Clock, ROSClock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+"""The wall clock, for timers that must also run while a simulated clock is stopped."""
 STANDSTILL = 0.5
 """Wall time without a change after which a simulated clock counts as stopped [s]."""
 SECOND = 1e9  # in nanoseconds

@@ -7,10 +7,9 @@ import statistics
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.polled_topic import malformed_messages
 from mher_ros.ros.common.status import NodeStatus
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 Report = tuple[NodeStatus, dict[str, str]]
@@ -39,8 +38,7 @@ def report_diagnostics(node: Node, diagnose: Callable[[], Report], period: float
         array.header.stamp = node.get_clock().now().to_msg()
         publisher.publish(array)
 
-    # By the wall clock: a stopped simulated clock must be reported, too.
-    node.create_timer(period, publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    node.create_timer(period, publish, clock=STEADY)
 
 
 KEPT = 10_000  # newest times

@@ -6,11 +6,10 @@ import contextlib
 import struct
 from typing import Any
 
+from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.raw_messages import JointStateReader, MessageError
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 PERIOD = 0.25  # time between two checks of the graph [s]
@@ -29,9 +28,7 @@ class GraphWatch:
         """``topic``: full name of the topic of commands, if any are sent."""
         self._node, self._topic = node, topic
         self.other_commander: str | None = None  # None: there is none
-        # By the wall clock: a simulated one may have stopped.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self.check, clock=clock)
+        self._timer = node.create_timer(PERIOD, self.check, clock=STEADY)
         self.check()
 
     def check(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from geometry_msgs.msg import Point
 from mher_ros.interface import TaskInterface
 from mher_ros.ros.common.geometry import numbers_of, set_quaternion, set_vector
+from mher_ros.ros.common.status import DeploymentStatus
 from mher_ros.simulation.shapes import Shape, Shapes
 from mher_ros.tasks.task import Observation
 from mher_ros.view.drawings import box_edges, Colour, Drawing, LEAST_POINTS
@@ -19,7 +20,6 @@ from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
 
 Vector = NDArray[np.float64]
-Corners = tuple[ArrayLike, ArrayLike]  # low and high corner (3,) of a box [m]
 
 SHAPES = {
     'box': Marker.CUBE,
@@ -94,19 +94,10 @@ class TrainMarkers(_MarkerPublisher):
 class DeployMarkers(_MarkerPublisher):
     """Publishes goal, workspace, the tool's box, its commanded velocity and its past path."""
 
-    def __init__(
-        self,
-        node: Node,
-        frame: str,
-        threshold: float,
-        workspace: Corners,
-        box: Corners,
-        motion: Callable[[], Motion],
-    ) -> None:
-        """Show what ``motion`` returns; success is within ``threshold`` [m]."""
+    def __init__(self, node: Node, status: DeploymentStatus, motion: Callable[[], Motion]) -> None:
+        """Show what ``motion`` returns, and the boxes of ``status``."""
         super().__init__(node, self._publish)
-        self._constant = frame, threshold, workspace, box
-        self._motion = motion
+        self._status, self._motion = status, motion
 
     def begin_trail(self) -> None:
         """Clear the path of the tool; any thread may call it."""
@@ -125,7 +116,7 @@ class DeployMarkers(_MarkerPublisher):
         # While the arm rests at its goal, its path remains visible.
         if tool is not None and (not trail or np.linalg.norm(tool - trail[-1]) > MOVED):
             self._trail.append(tool.copy())
-        self._publisher.publish(deployment_markers(*self._constant, motion, list(self._trail)))
+        self._publisher.publish(deployment_markers(self._status, motion, list(self._trail)))
 
 
 class RobotMarkers:
@@ -177,20 +168,17 @@ def training_markers(
 
 
 def deployment_markers(
-    frame: str,
-    threshold: float,
-    workspace: Corners,
-    box: Corners,
-    motion: Motion,
-    trail: Sequence[ArrayLike] = (),
+    status: DeploymentStatus, motion: Motion, trail: Sequence[ArrayLike] = ()
 ) -> MarkerArray:
     """
-    Return markers of a deployed policy.
+    Return markers of a deployed policy, with frame, threshold, workspace and box of ``status``.
 
-    The goal is a ball whose radius is the ``threshold`` [m]; it is green when reached. Goals are
-    accepted in the workspace, and the tool stays in the box. An arrow shows the displacement of
-    the tool in one second; ``trail`` are its past positions (3,) [m]. None is not shown.
+    The goal is a ball whose radius is the threshold; it is green when reached. Goals are accepted
+    in the workspace, and the tool stays in the box. An arrow shows the displacement of the tool in
+    one second; ``trail`` are its past positions (3,) [m]. None is not shown.
     """
+    threshold, workspace, box = status.threshold, status.workspace, status.box
+    assert threshold is not None and workspace is not None and box is not None
     width = LINE_WIDTH * float(np.max(np.subtract(box[1], box[0])))
     start, velocity = motion.tool, motion.velocity
     arrow: list[ArrayLike] = []
@@ -205,7 +193,7 @@ def deployment_markers(
         ('motion', 0, 'arrow', arrow, Colour.MOTION, width),
         ('trail', 0, 'strip', trail, Colour.TRAIL, width / 2),
     )
-    return MarkerArray(markers=[_marker(frame, *one) for one in drawn])
+    return MarkerArray(markers=[_marker(status.frame, *one) for one in drawn])
 
 
 def drawings_of(array: MarkerArray) -> dict[str, Drawing | None]:

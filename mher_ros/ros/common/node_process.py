@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from mher_ros.ros.bringup.node_spec import as_text
+from mher_ros.ros.bringup.node_spec import as_text, defaults_for_nodes
 
 STOPPING = 10.0  # time that a node has to end [s]
 
@@ -25,7 +25,7 @@ def node_process(
     Python runs ``module`` with the name of the node as its argument. Messages stay on this machine
     unless ROS_AUTOMATIC_DISCOVERY_RANGE is set.
     """
-    environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', **os.environ}
+    environment = {**defaults_for_nodes(), **os.environ}
     given = [
         word for key, value in parameters.items() for word in ('-p', f'{key}:={as_text(value)}')
     ]

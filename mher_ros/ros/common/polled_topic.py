@@ -38,7 +38,7 @@ class PolledTopic:
         self.infos: list[dict[str, Any]] = []
         """rclpy's info about each message of the last call of ``take_all``."""
         self.subscription = node.create_subscription(
-            kind, topic, _unused, qos, callback_group=NotSpun(), raw=True
+            kind, topic, unused, qos, callback_group=NotSpun(), raw=True
         )
         self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 
@@ -105,7 +105,7 @@ class NotSpun(CallbackGroup):
         """Never happens."""
 
 
-def _unused(message: Any) -> None:
+def unused(*_: Any) -> Any:
     """Serve as the callback, which is never called."""
 
 

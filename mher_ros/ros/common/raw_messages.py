@@ -14,6 +14,7 @@ with other load):
 A lockstep step of a task writes and reads one state and one action: templates save about 160 us.
 """
 
+from array import array
 from collections.abc import Sequence
 import math
 import struct
@@ -74,64 +75,120 @@ def deserialise(raw: bytes, kind: Any, most: int = MAX_BYTES) -> Any:
         ) from error
 
 
-class JointStateWriter:
-    """Writes joint states of one arm."""
+Block = tuple[Any, str]
+"""A part of a message, and the name of its field with numbers."""
+
+
+class _Template:
+    """The bytes of a message around its stamp and its blocks of numbers."""
+
+    def __init__(self, message: Any, *blocks: Block, received: bytes = b'') -> None:
+        """
+        Find the blocks of ``message``, whose numbers are replaced.
+
+        The padding of a message holds arbitrary bytes. So others are compared with the message as
+        ``received``, if its encoding is the same.
+        """
+        marks: list[array[float]] = []
+        for part, field in blocks:
+            numbers = getattr(part, field)
+            marks.append(array(numbers.typecode, _marks(sum(map(len, marks)), len(numbers))))
+            setattr(part, field, marks[-1])
+        raw = serialize_message(message)
+        is_same = len(received) == len(raw) and received[:STAMP_AT] == raw[:STAMP_AT]
+        self._raw = bytearray(received if is_same else raw)
+        self._blocks: list[tuple[int, int, int, str]] = []
+        end, layout, fixed = STAMP_AT + STAMP.size, f'<{STAMP_AT}xiI', [(0, STAMP_AT)]
+        for block in filter(len, marks):
+            start = raw.index(block.tobytes(), end)
+            fixed.append((end, start))
+            layout += f'{start - end}x{len(block)}{block.typecode}'
+            end = start + len(block) * block.itemsize
+            self._blocks.append((start, end, len(block), f'<{block.typecode}'))
+        fixed.append((end, len(raw)))
+        self._numbers = struct.Struct(layout)
+        self._fixed = [(start, end, bytes(self._raw[start:end])) for start, end in fixed]
+
+    def fits(self, raw: bytes) -> bool:
+        """Return whether ``raw`` differs in stamp and numbers only."""
+        return len(raw) == len(self._raw) and all(
+            raw[start:end] == part for start, end, part in self._fixed
+        )
+
+    def write(self, stamp: int, *vectors: NDArray[np.floating]) -> bytes:
+        """Return the message with this stamp [ns] and the numbers of each block."""
+        STAMP.pack_into(self._raw, STAMP_AT, *divmod(stamp, SECOND))
+        for (start, end, count, kind), vector in zip(self._blocks, vectors, strict=True):
+            if len(vector) != count:
+                raise ValueError(f'expected {count} numbers, got {len(vector)}')
+            self._raw[start:end] = np.asarray(vector, kind).tobytes()
+        return bytes(self._raw)
+
+    def read(self, raw: bytes) -> tuple[int, list[float]]:
+        """Return stamp [ns] and the numbers of all blocks of a message that fits."""
+        seconds, nanoseconds, *numbers = self._numbers.unpack_from(raw)
+        return seconds * SECOND + nanoseconds, numbers
+
+
+def _marks(first: int, count: int) -> list[float]:
+    """Return numbers, floats too, whose bytes occur in no length or text of a message."""
+    return [(first + index + 1) * np.pi * 1e-30 for index in range(count)]
+
+
+class JointStateWriter(_Template):
+    """Writes joint states of one arm: positions and velocities (n,)."""
 
     def __init__(self, names: Sequence[str], frame: str = '') -> None:
-        count = len(names)
-        message = JointState(name=list(names))
+        zeros = [0.0] * len(names)
+        message = JointState(name=list(names), position=zeros, velocity=zeros)
         message.header.frame_id = frame
-        message.position, message.velocity = _marks(0, count), _marks(count, count)
-        self._template = _Template(serialize_message(message), count, count)
-
-    def write(self, stamp: int, positions: Vector, velocities: Vector) -> bytes:
-        """Return the message; ``stamp`` in ns, vectors (n,)."""
-        return self._template.fill(stamp, positions, velocities)
+        super().__init__(message, (message, 'position'), (message, 'velocity'))
 
 
-class TrajectoryWriter:
-    """Writes trajectories of one point, a time [s] after their start."""
+class TrajectoryWriter(_Template):
+    """Writes trajectories of one point (k,), which start at once if the stamp is 0."""
 
     def __init__(self, names: Sequence[str], time: float) -> None:
-        point = JointTrajectoryPoint(positions=_marks(0, len(names)))
+        """``time``: of the point, after the start [s]."""
+        point = JointTrajectoryPoint(positions=[0.0] * len(names))
         point.time_from_start = Duration(seconds=time).to_msg()
         message = JointTrajectory(joint_names=list(names), points=[point])
-        self._template = _Template(serialize_message(message), len(names))
-
-    def write(self, stamp: int, positions: Vector) -> bytes:
-        """Return the message; ``stamp`` in ns, 0: it starts at once; positions (k,)."""
-        return self._template.fill(stamp, positions)
+        super().__init__(message, (point, 'positions'))
 
 
-class ActionWriter:
+class ActionWriter(_Template):
     """Writes actions of ``size`` entries, as the axes of a ``Joy``."""
 
     def __init__(self, size: int) -> None:
-        self._template = _action_template(Joy(), size)
-
-    def write(self, stamp: int, action: NDArray[np.floating]) -> bytes:
-        """Return the message; ``stamp`` in ns, action (k,)."""
-        return self._template.fill(stamp, action)
+        message = Joy(axes=[0.0] * size)
+        super().__init__(message, (message, 'axes'))
 
 
 class _Reader:
     """Reads messages of one type: a new kind by rclpy, those that fit its template directly."""
 
-    _template: '_Template | None' = None
+    _kind: type
+    _template: _Template | None = None
 
     def _numbers(self, raw: bytes) -> tuple[int, list[float]]:
         """Return stamp [ns] and numbers."""
         if self._template is not None and self._template.fits(raw):
-            return self._template.numbers(raw)
-        return self._learn(raw)
+            return self._template.read(raw)
+        message = deserialise(raw, self._kind)
+        blocks = self._checked_blocks(message)
+        numbers = [number for part, field in blocks for number in getattr(part, field)]
+        self._template = _Template(message, *blocks, received=raw)
+        return stamp_of(message.header.stamp), numbers
 
-    def _learn(self, raw: bytes) -> tuple[int, list[float]]:
-        """Return the same by rclpy, and make the template."""
+    def _checked_blocks(self, message: Any) -> list[Block]:
+        """Return the blocks of a message; MessageError if it cannot be used."""
         raise NotImplementedError
 
 
 class JointStateReader(_Reader):
     """Reads the states of some joints by name, in any order and among other joints."""
+
+    _kind = JointState
 
     def __init__(self, names: Sequence[str], needs_velocities: bool = True) -> None:
         """``needs_velocities``: refuse a state without velocities; otherwise they become 0."""
@@ -143,7 +200,9 @@ class JointStateReader(_Reader):
         stamp, numbers = self._numbers(raw)
         count = self._count
         positions = np.array(numbers[:count])
-        velocities = np.array(numbers[count:]) if self._has_velocities else np.zeros(count)
+        velocities = np.zeros(count)
+        if self._has_velocities:
+            velocities = np.array(numbers[count : 2 * count])
         if self._order is not None:
             positions, velocities = positions[self._order], velocities[self._order]
         if not math.isfinite(positions.sum() + velocities.sum()):  # other joints do not matter
@@ -155,8 +214,7 @@ class JointStateReader(_Reader):
                         raise MessageError(f'a finite {what} of {name} is expected, got {value}')
         return stamp, positions, velocities
 
-    def _learn(self, raw: bytes) -> tuple[int, list[float]]:
-        message = deserialise(raw, JointState)
+    def _checked_blocks(self, message: Any) -> list[Block]:
         names, count = list(message.name), len(message.name)
         missing = [name for name in self._names if name not in names]
         if missing:
@@ -165,28 +223,23 @@ class JointStateReader(_Reader):
                 f'the joint state lacks {", ".join(missing)}; it has '
                 f'{", ".join(names) or "no joint"}'
             )
-        self._has_velocities = self._needs_velocities or len(message.velocity) > 0
-        for what in ('position', 'velocity') if self._has_velocities else ('position',):
+        has_velocities = self._needs_velocities or len(message.velocity) > 0
+        for what in ('position', 'velocity') if has_velocities else ('position',):
             entries = len(getattr(message, what))
             if entries != count:
                 raise MessageError(
                     f'the joint state has {count} names but {entries} entries of {what}'
                 )
-        self._count = count
+        self._count, self._has_velocities = count, has_velocities
         self._order = None if names == self._names else [names.index(one) for one in self._names]
-        numbers = [*message.position, *message.velocity]
-        counts = count, len(message.velocity), len(message.effort)
-        message.position, message.velocity = _marks(0, count), _marks(count, counts[1])
-        message.effort = _marks(count + counts[1], counts[2])
-        # Efforts are skipped: they differ in every message of a real arm.
-        self._template = _Template(
-            serialize_message(message), *counts, received=raw, skipped=counts[2]
-        )
-        return stamp_of(message.header.stamp), numbers
+        # Efforts are not used, but differ in every message of a real arm.
+        return [(message, 'position'), (message, 'velocity'), (message, 'effort')]
 
 
 class ActionReader(_Reader):
     """Reads actions of ``size`` entries within [-1, 1], from the axes of a ``Joy``."""
+
+    _kind = Joy
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -199,84 +252,9 @@ class ActionReader(_Reader):
                 raise MessageError(f'an action within [-1, 1] is expected, got {numbers}')
         return stamp, np.array(numbers)
 
-    def _learn(self, raw: bytes) -> tuple[int, list[float]]:
-        message = deserialise(raw, Joy)
-        numbers = list(message.axes)
-        if len(numbers) != self._size:
+    def _checked_blocks(self, message: Any) -> list[Block]:
+        if len(message.axes) != self._size:
             raise MessageError(
-                f'an action of {self._size} entries is expected, got {len(numbers)}'
+                f'an action of {self._size} entries is expected, got {len(message.axes)}'
             )
-        self._template = _action_template(message, self._size, received=raw)
-        return stamp_of(message.header.stamp), numbers
-
-
-class _Template:
-    """The bytes of a message around its stamp and its blocks of numbers."""
-
-    def __init__(
-        self,
-        raw: bytes,
-        *counts: int,
-        received: bytes | None = None,
-        skipped: int = 0,
-        number: str = 'd',
-    ) -> None:
-        """
-        Find the blocks in a message whose numbers are ``_marks`` in order.
-
-        The last ``skipped`` of all numbers are not read. ``number`` is ``d`` for doubles, and
-        ``f`` for floats.
-
-        The padding of a message holds arbitrary bytes. So others are not compared with ``raw``
-        but with the message as ``received``, if its encoding is the same.
-        """
-        self._raw = bytearray(raw)
-        if received is not None and len(received) == len(raw):
-            if received[:STAMP_AT] == raw[:STAMP_AT]:
-                self._raw = bytearray(received)
-        self._blocks: list[tuple[int, int, int]] = []
-        self._dtype = np.dtype(f'<{number}')
-        first, end = 0, STAMP_AT + STAMP.size
-        fixed = [(0, STAMP_AT)]
-        blocks = ''
-        for count in filter(None, counts):
-            marks = np.array(_marks(first, count), self._dtype).tobytes()
-            start = raw.index(marks, end)
-            fixed.append((end, start))
-            blocks += f'{start - end}x{count}{number}'
-            first, end = first + count, start + len(marks)
-            self._blocks.append((start, end, count))
-        self._numbers = struct.Struct(f'<{STAMP_AT}xiI{blocks}')
-        self._read = sum(counts) - skipped
-        fixed.append((end, len(raw)))
-        self._fixed = [(start, end, bytes(self._raw[start:end])) for start, end in fixed]
-
-    def fits(self, raw: bytes) -> bool:
-        """Return whether ``raw`` differs in stamp and numbers only."""
-        return len(raw) == len(self._raw) and all(
-            raw[start:end] == part for start, end, part in self._fixed
-        )
-
-    def fill(self, stamp: int, *vectors: NDArray[np.floating]) -> bytes:
-        """Return the message with this stamp [ns] and these numbers."""
-        STAMP.pack_into(self._raw, STAMP_AT, *divmod(stamp, SECOND))
-        for (start, end, count), vector in zip(self._blocks, vectors, strict=True):
-            if len(vector) != count:
-                raise ValueError(f'expected {count} numbers, got {len(vector)}')
-            self._raw[start:end] = np.asarray(vector, self._dtype).tobytes()
-        return bytes(self._raw)
-
-    def numbers(self, raw: bytes) -> tuple[int, list[float]]:
-        """Return stamp [ns] and the numbers of all blocks of a message that fits."""
-        seconds, nanoseconds, *numbers = self._numbers.unpack_from(raw)
-        return seconds * SECOND + nanoseconds, numbers[: self._read]
-
-
-def _marks(first: int, count: int) -> list[float]:
-    """Return numbers, floats too, whose bytes occur in no length or text of a message."""
-    return [(first + index + 1) * np.pi * 1e-30 for index in range(count)]
-
-
-def _action_template(message: Joy, size: int, received: bytes | None = None) -> _Template:
-    message.axes = _marks(0, size)
-    return _Template(serialize_message(message), size, received=received, number='f')
+        return [(message, 'axes')]

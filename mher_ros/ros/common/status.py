@@ -20,12 +20,11 @@ import types
 from typing import Any, cast, get_args, get_origin, get_type_hints, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.polled_topic import count_malformed, LATCHED
 from mher_ros.ros.common.raw_messages import MalformedError
 import numpy as np
 from numpy.typing import ArrayLike
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
@@ -246,9 +245,7 @@ class StatusPublisher:
         self._lock = threading.Lock()
         self._last, self._at = NodeStatus(), -math.inf
         self._publisher = node.create_publisher(DiagnosticStatus, STATUS, LATCHED)
-        # By the wall clock: a stopped simulated clock must be reported, too.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(check or period, self._check, clock=steady)
+        node.create_timer(check or period, self._check, clock=STEADY)
 
     def publish(self) -> None:
         """Publish the status as it is now."""

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from mher_ros.control.stop_latch import StopLatch
-from mher_ros.ros.common.polled_topic import NotSpun
+from mher_ros.ros.common.polled_topic import NotSpun, unused
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.service import Service
@@ -28,8 +28,8 @@ class StopServices:
         """``on_answer`` is called after each answer."""
         self._node, self._latch, self._on_answer = node, latch, on_answer
         group = NotSpun()
-        self._clear = node.create_service(Trigger, '~/clear', _unused, callback_group=group)
-        self._stop = node.create_service(Trigger, '~/stop', _unused, callback_group=group)
+        self._clear = node.create_service(Trigger, '~/clear', unused, callback_group=group)
+        self._stop = node.create_service(Trigger, '~/stop', unused, callback_group=group)
         self._wait_set = rclpy_implementation.WaitSet(0, 0, 0, 0, 2, 0, node.context.handle)
 
     @contextlib.contextmanager
@@ -86,7 +86,3 @@ def _answer(service: Service, headers: list[Any], text: str) -> None:
     for header in headers:
         with contextlib.suppress(rclpy_implementation.RCLError):  # the client may have ended
             service.send_response(Trigger.Response(success=True, message=text), header)
-
-
-def _unused(request: Any, response: Any) -> Any:
-    """Serve as the callback, which is never called."""

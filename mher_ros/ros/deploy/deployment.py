@@ -17,7 +17,7 @@ from mher_ros.policy.onnx_policy import find_policy, load
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Robot
 from mher_ros.robots.workspace import GoalError, place_workspace, Refusal
-from mher_ros.ros.bringup.policy_arguments import PolicyArguments
+from mher_ros.ros.bringup.node_spec import PolicyArguments
 from mher_ros.ros.common.arm_driver import ArmDriver, model_text
 from mher_ros.ros.common.diagnostics import Latency
 from mher_ros.ros.common.markers import DeployMarkers, Motion
@@ -107,27 +107,7 @@ class Deployment:
             node, robot, arm, self.path, self.output, latch, latency(1.0 / rate)
         )
         self._latch = latch
-        middle = (workspace.low + workspace.high) / 2.0
-        self._goals = GoalInput(
-            node,
-            arm.base_frame,
-            self._on_goal,
-            lambda: self.motion().tool,
-            middle,
-            MARKER * self.controller.threshold,
-            on_answer,
-            lambda: max(latch.changed_at, self._active_since),
-        )
-        self._active_since = 0  # system time [ns]
-        self._markers = DeployMarkers(
-            node,
-            arm.base_frame,
-            self.controller.threshold,
-            (workspace.low, workspace.high),
-            (workspace.box_low, workspace.box_high),
-            self.motion,
-        )
-        self._fixed = DeploymentStatus(
+        fixed = DeploymentStatus(
             frame=arm.base_frame,
             output=self.output,
             controller=options.controller,
@@ -136,6 +116,19 @@ class Deployment:
             threshold=self.controller.threshold,
             speed_cap=self.path.limits.speed,
         )
+        middle = (workspace.low + workspace.high) / 2.0
+        self._goals = GoalInput(
+            node,
+            fixed,
+            self._on_goal,
+            lambda: self.motion().tool,
+            middle,
+            MARKER * self.controller.threshold,
+            on_answer,
+            lambda: max(latch.changed_at, self._active_since),
+        )
+        self._active_since = 0  # system time [ns]
+        self._markers = DeployMarkers(node, fixed, self.motion)
         trained = policy.contract.evaluation.get('success_rate')
         success = '' if trained is None else f', success {trained:g}'
         moves = 'a straight line in the workspace of ' if options.controller != 'policy' else ''
@@ -165,11 +158,11 @@ class Deployment:
     def status(self) -> DeploymentStatus:
         """Return the status."""
         with self.driver.lock:
-            to, monitor, goals = self.controller, self.path.monitor, self._goals
+            to, monitor = self.controller, self.path.monitor
             monitor.update_stop()  # so that state and stop agree
-            answer, distance = goals.answer, to.distance
+            distance = to.distance
             return dataclasses.replace(
-                self._fixed,
+                self._goals.status,
                 state=monitor.status.code,
                 reason=self.driver.sentence(monitor.status, monitor.reason),
                 level=Level.WARN if monitor.status.is_trouble else Level.OK,
@@ -179,13 +172,6 @@ class Deployment:
                 distance=distance if math.isfinite(distance) else None,
                 reached=to.reached,
                 last_drop=monitor.last_drop,
-                accepted=goals.accepted,
-                refused=goals.refused,
-                accepted_goal=answer.goal,
-                answer=answer.code,
-                answer_text=answer.text,
-                answered_position=answer.position,
-                answered_frame=answer.frame,
             )
 
     def figures(self) -> dict[str, str]:

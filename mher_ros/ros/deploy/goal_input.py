@@ -1,21 +1,21 @@
 """Goals of the tool from RViz and other nodes."""
 
 from collections.abc import Callable
+import dataclasses
 import time
 from typing import Any, cast, NamedTuple
 
 from geometry_msgs.msg import PointStamped, PoseStamped
 from mher_ros.control.safety_monitor import Status
 from mher_ros.robots.workspace import GoalError, point_text, Refusal
+from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.raw_messages import MessageError
-from mher_ros.ros.common.status import ACCEPTED, Point, point_of
+from mher_ros.ros.common.status import ACCEPTED, DeploymentStatus, point_of
 from mher_ros.ros.deploy.frames import Frames, NotYetError
 from mher_ros.ros.deploy.interactive_goal import InteractiveGoal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
 Vector = NDArray[np.float64]
@@ -32,21 +32,6 @@ PATIENCE = 0.5  # time for which a goal waits for the transform at its stamp [s]
 RETRY = 0.02  # time between two checks for it [s]
 ROUNDING = 1e-6  # distance up to which goals are the same [m]
 LONGEST = 300  # characters of a frame or a text that are published
-STEADY = Clock(clock_type=ClockType.STEADY_TIME)
-
-
-class Answer(NamedTuple):
-    """The answer to a goal."""
-
-    code: str = ''
-    """``ACCEPTED``, or the code of the refusal; empty: there was no goal yet."""
-    text: str = ''
-    """The same in a sentence for people."""
-    position: Point | None = None
-    frame: str = ''
-    """The goal as it was received; the position is None if it was not finite."""
-    goal: Point | None = None
-    """The last accepted goal, in the base frame."""
 
 
 class _Goal(NamedTuple):
@@ -75,13 +60,13 @@ class GoalInput:
 
     A goal in another frame is transformed with the transform at its stamp. If that has not been
     received yet the goal waits for it, without delaying anything else, until ``PATIENCE`` is over
-    or there is another goal. Every goal is answered: ``answer`` is the answer to the last one.
+    or there is another goal. Every goal is answered in ``status``.
     """
 
     def __init__(
         self,
         node: Node,
-        frame: str,
+        status: DeploymentStatus,
         on_goal: OnGoal,
         tool: Callable[[], Vector | None],
         start: ArrayLike,
@@ -90,27 +75,26 @@ class GoalInput:
         counts_from: Callable[[], int] = lambda: 0,
     ) -> None:
         """
-        Pass goals in the arm's base frame, ``frame``, to ``on_goal``.
+        Pass goals in the arm's base frame, that of ``status``, to ``on_goal``.
 
         ``tool`` returns the position of the tool (3,) [m], or None if it is not known. The marker
         is at ``start`` (3,) [m] until the first goal. Its ``radius`` [m] should exceed that of the
         goal's ball, so that RViz can pick it. ``on_answer`` is called after each answer. Goals
         received before ``counts_from``, a system time [ns], are refused: there was a stop.
         """
-        self.accepted = self.refused = 0
-        """Numbers of goals; invalid messages count as refused."""
-        self.answer = Answer()
+        self.status = status
+        """With the numbers of goals and the last answer; invalid messages count as refused."""
         self._node, self._logger = node, node.get_logger()
         self._on_goal, self._tool, self._on_answer = on_goal, tool, on_answer
         self._counts_from = counts_from
         self._goal = np.array(start, np.float64)
         self._told, self._told_at = '', 0.0
-        self._frames = Frames(node, frame)
+        self._frames = Frames(node, status.frame)
         self._waiting: _Goal | None = None
         self._retry = node.create_timer(RETRY, self._try, clock=STEADY, autostart=False)
         self._marker = InteractiveGoal(
             node,
-            frame,
+            status.frame,
             self._goal,
             radius,
             on_release=self._take_released,
@@ -218,7 +202,6 @@ class GoalInput:
             off = float(np.linalg.norm(self._goal - position))
             text = f'goal from {goal.source}: {point_text(self._goal)} m'
             self._logger.info(text)
-            self.accepted += 1
             self._answer(goal, ACCEPTED, text)
             if off > ROUNDING:
                 self._logger.warning(
@@ -232,13 +215,18 @@ class GoalInput:
         if text != self._told or now - self._told_at > REPEAT:
             self._told, self._told_at = text, now
             self._logger.warning(text)
-        self.refused += 1
         self._answer(goal, error.code, str(error))
 
     def _answer(self, goal: _Goal, code: str, text: str) -> None:
-        taken = point_of(self._goal) if self.accepted else None
-        # A sender may give a frame any length.
-        self.answer = Answer(
-            code, text[:LONGEST], point_of(goal.position), goal.frame[:LONGEST], taken
+        is_accepted, before = code == ACCEPTED, self.status
+        self.status = dataclasses.replace(
+            before,
+            accepted=before.accepted + is_accepted,
+            refused=before.refused + (not is_accepted),
+            accepted_goal=point_of(self._goal) if is_accepted else before.accepted_goal,
+            answer=code,
+            answer_text=text[:LONGEST],
+            answered_position=point_of(goal.position),
+            answered_frame=goal.frame[:LONGEST],  # a sender may give a frame any length
         )
         self._on_answer()

@@ -11,12 +11,11 @@ import math
 import time
 from typing import Any, cast
 
+from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.geometry import numbers_of, set_vector
 from mher_ros.ros.common.raw_messages import MessageError
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import (
     InteractiveMarker,
@@ -30,7 +29,6 @@ from visualization_msgs.srv import GetInteractiveMarkers
 
 Vector = NDArray[np.float64]
 
-STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 NAMESPACE = 'goal_marker'
 NAME = 'goal'
 DEPTH = 100  # of both queues, as RViz has them

@@ -217,7 +217,7 @@ class SimNode(Node):
         self._latest = self._writer.write(self._stamp, *self._plant.joint_state())
         self._states.publish(self._latest)
 
-    def _on_reset(self, _: Any, response: Trigger.Response) -> Trigger.Response:
+    def _on_reset(self, *_: Any) -> Trigger.Response:
         seed = self.get_parameter('seed').value
         with self._lock:
             self._plant.reset(None if seed < 0 else seed)
@@ -230,17 +230,13 @@ class SimNode(Node):
             self._seed, self._reset_stamp = seed, self._stamp
         # A client needs to know which state is the first, and of which arm.
         self._status.publish()
-        response.success = True
-        response.message = 'the arm is back at its start'
-        return response
+        return Trigger.Response(success=True, message='the arm is back at its start')
 
-    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+    def _on_pause(self, request: SetBool.Request, _: Any) -> SetBool.Response:
         with self._lock:
             self._paused = request.data
         self._status.publish()
-        response.success = True
-        response.message = 'paused' if request.data else 'running'
-        return response
+        return SetBool.Response(success=True, message='paused' if request.data else 'running')
 
     def _make_status(self) -> SimulationStatus:
         """Return the status."""

@@ -1,16 +1,24 @@
 """An arm over topics as a Gymnasium env, and the evaluation of policies on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import os
 from typing import Any
 
 import gymnasium
 from mher_ros.errors import EpisodeLostError, TRIES
+from mher_ros.ros.bringup.node_spec import defaults_for_nodes
+from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.common.spinning import spinning
 from mher_ros.ros.train.lockstep_link import JointVectors, LockstepLink
 from mher_ros.ros.train.real_time_link import RealTimeLink
+from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import Evaluation, GOALS_AT_ONCE, judge, PolicyFunction
-from mher_ros.tasks.task import Observation, Task
+from mher_ros.tasks.task import Observation, Task, TaskOptions
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+import rclpy
+from rclpy.context import Context
 
 
 class ArmEnv(gymnasium.Env[Any, Any]):
@@ -81,6 +89,31 @@ class ArmEnv(gymnasium.Env[Any, Any]):
     def close(self) -> None:
         """Close the link."""
         self.link.close()
+
+
+@contextlib.contextmanager
+def sim_node_env(
+    task: str, options: TaskOptions | None = None, *, namespace: str = ''
+) -> Iterator[tuple[ArmEnv, int]]:
+    """
+    Start sim_node; yield an env over its topics, and the number of its process.
+
+    ``namespace``, such as ``/left``, is the namespace of both, for several arms.
+    """
+    os.environ.update(defaults_for_nodes())
+    parameters = {'task': task, 'stepping': 'lockstep'}
+    with node_process('sim_node', parameters, namespace=namespace) as simulation:
+        context = Context()
+        try:
+            rclpy.init(args=[], context=context)
+            node = rclpy.create_node('arm_env', context=context, namespace=namespace)
+            with spinning(node):
+                made = make(task, options)
+                env = ArmEnv(made, LockstepLink(node, made))
+                yield env, simulation.pid
+                env.close()
+        finally:
+            context.try_shutdown()
 
 
 class ArmEvaluator:

@@ -45,7 +45,29 @@ class ArmSilentError(ArmError):
     """The arm does not answer; the text names the topic or service, and the time."""
 
 
-class LockstepLink:
+class ArmLink:
+    """What the links to simulated and real arms have in common."""
+
+    _asked_to_stop: Callable[[], bool]
+    _node: Node
+    _since: float | None = None  # time at which it began to wait for the arm
+
+    def silence(self) -> float:
+        """Return the time since the oldest unanswered request [s]; 0: there is none."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def _check_stop(self, doing: str) -> None:
+        """Raise StopRequested if a stop was requested while ``doing`` something."""
+        if self._asked_to_stop():
+            raise StopRequested(f'stopped while {doing}')
+
+    def _log_waiting(self, text: str) -> None:
+        if self.silence() > LOG_AFTER:
+            self._node.get_logger().info(f'waiting for {text}', throttle_duration_sec=5.0)
+
+
+class LockstepLink(ArmLink):
     """
     A link to the simulation of a task: one control period for each action.
 
@@ -82,7 +104,6 @@ class LockstepLink:
             self._set_parameters = node.create_client(SetParameters, f'{arm}/set_parameters')
         self._stamp = 0
         self._received_at, self._has_received = time.monotonic(), False
-        self._since: float | None = None
         self._unusable = ''
         self._alone = False
         self.repeats = 0
@@ -108,11 +129,6 @@ class LockstepLink:
     def close(self) -> None:
         """Release the shared core."""
         self._core.leave()
-
-    def silence(self) -> float:
-        """Return the time since the oldest unanswered request [s]; 0: there is none."""
-        since = self._since
-        return 0.0 if since is None else time.monotonic() - since
 
     def reset(self, seed: int) -> JointVectors:
         """Reset the arm to the initial state of ``seed`` and return the state."""
@@ -187,8 +203,7 @@ class LockstepLink:
         """
         has_received, self._since = self._has_received, time.monotonic()
         while len(self._series()) > 1:
-            if self._asked_to_stop():
-                raise StopRequested('stopped while waiting for the arm')
+            self._check_stop('waiting for the arm')
             if not has_received or self.silence() > FIRST_CONTACT:
                 raise ArmError(
                     f'two arms publish {self._states.topic} ({self._hint()}): give each run a '
@@ -213,8 +228,7 @@ class LockstepLink:
 
     def _state_at(self, expected: int, repeat: Callable[[], None]) -> JointVectors:
         """Return the state with this stamp [ns]; call ``repeat`` every ``RESEND`` until then."""
-        if self._asked_to_stop():
-            raise StopRequested('stopped while the arm was moving')
+        self._check_stop('the arm was moving')
         now = self._since = time.monotonic()
         again = now + RESEND
         while True:
@@ -254,15 +268,11 @@ class LockstepLink:
         return f'{hint}; {self._unusable}' if self._unusable else hint
 
     def _check_patience(self, what: str, hint: str) -> None:
-        if self._asked_to_stop():
-            raise StopRequested('stopped while waiting for the arm')
+        self._check_stop('waiting for the arm')
         now = time.monotonic()
-        if self.silence() > LOG_AFTER:
-            is_there = now - self._received_at < LOG_AFTER
-            doing = 'does not move: is it paused?' if is_there else 'publishes nothing'
-            self._node.get_logger().info(
-                f'waiting for {what}: the arm {doing}', throttle_duration_sec=5.0
-            )
+        is_there = now - self._received_at < LOG_AFTER
+        doing = 'does not move: is it paused?' if is_there else 'publishes nothing'
+        self._log_waiting(f'{what}: the arm {doing}')
         timeout = self._timeout if self._has_received else max(self._timeout, FIRST_CONTACT)
         if now - self._received_at > timeout:
             raise ArmSilentError(

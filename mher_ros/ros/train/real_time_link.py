@@ -7,13 +7,13 @@ import time
 from mher_ros.control.action_controller import ActionController
 from mher_ros.control.safety_monitor import SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
-from mher_ros.errors import ArmError, EpisodeLostError, StopRequested
+from mher_ros.errors import ArmError, EpisodeLostError
 from mher_ros.options import OptionError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.workspace import GoalError
 from mher_ros.ros.common.arm_driver import ArmDriver
 from mher_ros.ros.common.diagnostics import Latency
-from mher_ros.ros.train.lockstep_link import ArmSilentError, FIRST_CONTACT, JointVectors, LOG_AFTER
+from mher_ros.ros.train.lockstep_link import ArmLink, ArmSilentError, FIRST_CONTACT, JointVectors
 from mher_ros.simulation.reach import Reach
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ PATIENCE = 0.05  # longest time between two checks whether to stop [s]
 SHORT = 0.001  # time between two readings of the arm's clock [s]
 
 
-class RealTimeLink:
+class RealTimeLink(ArmLink):
     """
     A link to the arm of a robot file, which nothing resets.
 
@@ -73,7 +73,6 @@ class RealTimeLink:
         self.driver = ArmDriver(node, robot, task.arm, self._path, robot.output, latch, latency)
         self._period = task.interface.control_period
         self._due = 0.0
-        self._since: float | None = None
         self.repeats = 0
         """Number of control periods without an action in time."""
         self._failure: Exception | None = None
@@ -82,11 +81,6 @@ class RealTimeLink:
         self.driver.activate()
         self._thread.start()
         node.get_logger().info(f'{robot.name} in real time: {self.driver}')
-
-    def silence(self) -> float:
-        """Return the time for which ``reset`` has waited for the arm [s]; 0: it does not wait."""
-        since = self._since
-        return 0.0 if since is None else time.monotonic() - since
 
     def reset(self, seed: int) -> JointVectors:
         """Wait until the arm can move, and return its state: episodes start where it is."""
@@ -120,8 +114,7 @@ class RealTimeLink:
                 raise EpisodeLostError(str(error)) from None
             self._due += self._period
         while (left := self._due - self.driver.clock.now()) > 0.0:
-            if self._asked_to_stop():
-                raise StopRequested('stopped while the arm was moving')
+            self._check_stop('the arm was moving')
             time.sleep(min(max(left, SHORT), PATIENCE))
         with self.driver.lock:
             self._check_moving()
@@ -179,15 +172,11 @@ class RealTimeLink:
 
     def _wait(self, status: Status, reason: str) -> None:
         """Wait a short time for an arm that cannot move yet; ArmSilentError after the timeout."""
-        if self._asked_to_stop():
-            raise StopRequested('stopped while waiting for the arm')
+        self._check_stop('waiting for the arm')
         if status not in WAITED_FOR:
             raise self._error(status.code)
         waited, sentence = self.silence(), self.driver.sentence(status, reason)
-        if waited > LOG_AFTER:
-            self._node.get_logger().info(
-                f'waiting for the arm: {sentence}', throttle_duration_sec=5.0
-            )
+        self._log_waiting(f'the arm: {sentence}')
         is_new = status is Status.NO_STATE
         timeout = max(self._timeout, FIRST_CONTACT) if is_new else self._timeout
         if waited > timeout:

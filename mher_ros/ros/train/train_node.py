@@ -144,18 +144,16 @@ class TrainNode(Node):
         self._save.clear()
         return True
 
-    def _on_save(self, _: Any, response: Trigger.Response) -> Trigger.Response:
+    def _on_save(self, *_: Any) -> Trigger.Response:
         self._save.set()
-        response.success = True
-        response.message = f'a checkpoint is written to {self.folder} after this episode'
-        return response
+        text = f'a checkpoint is written to {self.folder} after this episode'
+        return Trigger.Response(success=True, message=text)
 
-    def _on_stop(self, _: Any, response: Trigger.Response) -> Trigger.Response:
+    def _on_stop(self, *_: Any) -> Trigger.Response:
         self._latch.set('~/stop was called')
         self._stop.ask()
-        response.success = True
-        response.message = f'stopping, with a checkpoint in {self.folder}'
-        return response
+        text = f'stopping, with a checkpoint in {self.folder}'
+        return Trigger.Response(success=True, message=text)
 
     def _make_status(self) -> TrainingStatus:
         """Return the status."""

@@ -2,6 +2,7 @@
 
 from geometry_msgs.msg import Point
 from mher_ros.ros.common.markers import deployment_markers, drawings_of, Motion
+from mher_ros.ros.common.status import DeploymentStatus
 import numpy as np
 import pytest
 from visualization_msgs.msg import Marker, MarkerArray
@@ -11,13 +12,13 @@ GOAL = (1.2, 0.7, 0.5)
 
 
 def markers(goal=GOAL, velocity=(0.1, 0.0, 0.0)):
-    return deployment_markers(
-        'world',
-        0.02,
-        (LOW, HIGH),
-        (LOW - 0.1, HIGH + 0.1),
-        Motion((1.3, 0.7, 0.6), velocity, goal),
+    status = DeploymentStatus(
+        frame='world',
+        threshold=0.02,
+        workspace=(LOW, HIGH),
+        box=(LOW - 0.1, HIGH + 0.1),
     )
+    return deployment_markers(status, Motion((1.3, 0.7, 0.6), velocity, goal))
 
 
 def test_what_policy_node_shows_is_drawn():

@@ -15,9 +15,9 @@ from mher_ros.ros.common.markers import (
     RobotMarkers,
     training_markers,
 )
+from mher_ros.ros.common.status import DeploymentStatus
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.shapes import visible_shapes
-from mher_ros.simulation.task_plant import point_scene
 from mher_ros.tasks import make
 import mujoco
 import numpy as np
@@ -71,7 +71,8 @@ def local():
 def robot_of(task):
     """Return (model, shapes, frame) of a task."""
     env = make(task)
-    model = getattr(env, 'model', None) or point_scene(env)
+    env.reset(seed=0)
+    model, *_ = env.scene()
     return model, visible_shapes(model, env.joint_names), env.interface.frame
 
 
@@ -263,12 +264,13 @@ def test_moving_the_markers_costs_little():
 
 WORKSPACE = ((0.2, -0.3, 0.1), (0.8, 0.3, 0.7))
 BOX = ((0.1, -0.4, 0.0), (0.9, 0.4, 0.8))
+STATUS = DeploymentStatus(frame='base', threshold=0.05, workspace=WORKSPACE, box=BOX)
 
 
 def deployment(**changes):
     """Return the markers of a deployed policy by namespace."""
     trail = changes.pop('trail', ())
-    array = deployment_markers('base', 0.05, WORKSPACE, BOX, Motion(**changes), trail)
+    array = deployment_markers(STATUS, Motion(**changes), trail)
     assert_rviz_takes(array, 'base')
     found = {marker.ns: marker for marker in array.markers}
     assert set(found) == {'box', 'goal', 'motion', 'trail', 'workspace'}
@@ -327,9 +329,7 @@ def test_deployment_shows_where_the_tool_has_been():
 def test_the_trail_of_a_deployed_tool_grows_as_it_moves_and_begins_anew_with_a_goal(world):
     shown, rviz = world.peer(), world.peer()
     place = [np.zeros(3)]
-    view = DeployMarkers(
-        shown.node, 'base', 0.05, WORKSPACE, BOX, lambda: Motion(tool=place[0].copy())
-    )
+    view = DeployMarkers(shown.node, STATUS, lambda: Motion(tool=place[0].copy()))
     listener = rviz.listen(MarkerArray, f'{shown.node.get_name()}/markers', RVIZ_QOS)
 
     def wait_for_trail(expected):
@@ -365,7 +365,7 @@ def test_deployment_is_shown_to_rviz_and_nothing_is_asked_while_nobody_looks(wor
         return Motion(tool=goal, goal=goal, reached=True)
 
     done, ticks = threading.Event(), []
-    view = DeployMarkers(shown.node, 'base', 0.05, WORKSPACE, BOX, look)
+    view = DeployMarkers(shown.node, STATUS, look)
     shown.node.create_timer(0.05, lambda: ticks.append(0) or (len(ticks) > 10 and done.set()))
     assert done.wait(PATIENCE)
     assert not asked.is_set()

@@ -1,7 +1,7 @@
 """
 Takes goals, and tells of each in a line: ``took [x, y, z] from somewhere``.
 
-Each answer to a goal is told in a line, too: ``answered: `` and the ``Answer`` as JSON.
+Each answer to a goal is told, too: ``answered: ``, then its code, position and frame as JSON.
 
 Goals outside a box are refused, or projected with the argument ``project``. With the argument
 ``tf`` there is something that looks like tf2_ros; with ``patient`` a goal waits for its transform
@@ -28,6 +28,7 @@ import types
 
 from geometry_msgs.msg import TransformStamped
 from mher_ros.robots.workspace import GoalError, Refusal
+from mher_ros.ros.common.status import DeploymentStatus
 from mher_ros.ros.deploy import goal_input
 from mher_ros.ros.deploy.goal_input import GoalInput
 import numpy as np
@@ -95,12 +96,12 @@ class Taker:
     def open(self):
         self.input = GoalInput(
             self._node,
-            'base',
+            DeploymentStatus(frame='base'),
             self._take,
             lambda: self._tool,
             (0.5, 0.0, 0.5),
             0.05,
-            lambda: say('answered:', json.dumps(self.input.answer)),
+            self._say_answer,
             lambda: self._counts_from,
         )
 
@@ -125,7 +126,12 @@ class Taker:
         self.is_held = True
 
     def refused(self):
-        say('refused:', self.input.refused)
+        say('refused:', self.input.status.refused)
+
+    def _say_answer(self):
+        status = self.input.status
+        answer = status.answer, status.answered_position, status.answered_frame
+        say('answered:', json.dumps(answer))
 
     def _take(self, position, source):
         accepted = np.clip(position, LOW, HIGH)

@@ -71,7 +71,7 @@ class Person:
     def answer(self):
         """Return the code of the next answer, and the goal's position and frame as received."""
         line = self.taker.wait_for('^answered: ')
-        code, _, position, frame, _ = json.loads(line.partition(': ')[2])
+        code, position, frame = json.loads(line.partition(': ')[2])
         return code, position, frame
 
     def marker(self, after, accept=lambda position: True):

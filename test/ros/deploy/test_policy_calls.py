@@ -4,7 +4,7 @@ import sys
 
 from mher_ros.cli import main
 from mher_ros.errors import ArmError
-from mher_ros.ros.deploy import policy_calls
+from mher_ros.ros.deploy import goal_client
 import pytest
 from std_srvs.srv import Trigger
 
@@ -52,11 +52,11 @@ def test_goals_are_sent_stopped_and_cleared_in_a_namespace(world, policy, mher, 
     assert (code, out) == (0, 'goal: (1.300, 0.750, 0.600) m')
 
     monkeypatch.setenv('ROS_DOMAIN_ID', str(world.domain))
-    monkeypatch.setattr(policy_calls, 'FINDING', 4.0)
+    monkeypatch.setattr(goal_client, 'FINDING', 4.0)
     with pytest.raises(ArmError, match='no policy_node was found in namespace / .* one in /left:'):
-        policy_calls.call_arm_nodes('', 'clear')
+        goal_client.call_arm_nodes('', 'clear')
     with pytest.raises(ArmError, match='THE ARM WAS NOT STOPPED'):
-        policy_calls.call_arm_nodes('', 'stop')
+        goal_client.call_arm_nodes('', 'stop')
 
 
 def test_an_arm_that_learns_is_stopped_as_well(world, mher):
@@ -75,7 +75,7 @@ def test_an_arm_that_learns_is_stopped_as_well(world, mher):
 
 def test_where_there_is_no_policy_node_a_call_fails(world, monkeypatch, capsys):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(world.domain))
-    monkeypatch.setattr(policy_calls, 'FINDING', 0.2)
+    monkeypatch.setattr(goal_client, 'FINDING', 0.2)
     for words in (('stop',), ('clear',), ('goal', '1', '2', '3')):
         assert main(words) == 1
         assert f'in namespace / of ROS domain {world.domain}' in capsys.readouterr().err
