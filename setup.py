@@ -15,7 +15,6 @@ EXTRAS = {
         'imageio>=2.30',
         'metaworld>=3.1.1,<4',
         'onnx>=1.17',
-        'onnxscript>=0.5',
         'rich>=13',
         'tensorboard>=2.16',
         'torch>=2.6',

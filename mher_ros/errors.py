@@ -10,7 +10,6 @@ EXTRAS = {
     'matplotlib': 'bench',
     'metaworld': 'train',
     'onnx': 'train',
-    'onnxscript': 'train',
     'rclpy': 'ros',
     'rich': 'train',
     'stable_baselines3': 'bench',

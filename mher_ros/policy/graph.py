@@ -284,6 +284,6 @@ NOTHING: NDArray[Any] = np.empty((0, 0, 0), np.bool_)  # the value of an unknown
 OPERATORS: Mapping[str, Mapping[str, float]] = {
     **dict.fromkeys(('Clip', 'Cos', 'Div', 'Mul', 'Relu', 'Sin', 'Slice', 'Sub', 'Tanh'), {}),
     'Concat': {'axis': -1},
-    'Gemm': {'alpha': 1.0, 'beta': 1.0, 'transA': 0, 'transB': 1},
+    'Gemm': {'alpha': 1.0, 'beta': 1.0, 'transB': 1},
 }
 """The operators that ``export`` writes, each with its attributes."""

@@ -45,7 +45,7 @@ class ActsOtherwiseOnceTraced(nn.Module):
         self.policy = policy
 
     def forward(self, observation, desired_goal):
-        goal = desired_goal * 0.999 if torch.compiler.is_exporting() else desired_goal
+        goal = desired_goal * 0.999 if torch.onnx.is_in_onnx_export() else desired_goal
         return self.policy(observation, goal)
 
 

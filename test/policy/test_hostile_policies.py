@@ -64,7 +64,7 @@ def folded_products(model):
 def folded_layers(model):
     constant(model, 'c0', np.ones((500, 500), np.float32))
     for index in range(1, 50):
-        gemm = {'alpha': 1.0, 'beta': 1.0, 'transA': 0, 'transB': 1}
+        gemm = {'alpha': 1.0, 'beta': 1.0, 'transB': 1}
         model.graph.node.insert(
             index - 1, helper.make_node('Gemm', [f'c{index - 1}', 'c0'], [f'c{index}'], **gemm)
         )
@@ -81,7 +81,7 @@ def doubling(model):
 def repeated_layers(model):
     constant(model, 'first', np.ones((2000, 10), np.float32))
     constant(model, 'again', np.ones((2000, 2000), np.float32))
-    gemm = {'alpha': 1.0, 'beta': 1.0, 'transA': 0, 'transB': 1}
+    gemm = {'alpha': 1.0, 'beta': 1.0, 'transB': 1}
     model.graph.node.insert(0, helper.make_node('Gemm', ['observation', 'first'], ['g0'], **gemm))
     for index in range(1, 100):
         model.graph.node.insert(
@@ -160,9 +160,9 @@ HOSTILE = {
     'negative dimensions': weights(negative_dimensions),
     'text for numbers': weights(other_type),
     'numbers elsewhere': weights(numbers_elsewhere),
-    'other attribute': every('Gemm', 'transA', 1),
+    'other attribute': every('Gemm', 'transB', 0),
     'unknown attribute': every('Relu', 'slope', 0.1),
-    'attribute of another type': every('Gemm', 'transA', 'no'),
+    'attribute of another type': every('Gemm', 'transB', 'no'),
     'graph as an attribute': every('Relu', 'body', helper.make_graph([], 'g', [], [])),
     'tensor as an attribute': every('Relu', 'value', helper.make_tensor('t', 1, [1], [1.0])),
     'operators of others': lambda model: setattr(model.graph.node[0], 'domain', 'com.microsoft'),

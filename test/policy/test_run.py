@@ -12,7 +12,7 @@ import sys
 
 class Refusal:
     def find_spec(self, name, path=None, target=None):
-        if name.partition('.')[0] in {'gymnasium', 'mujoco', 'onnx', 'onnxscript', 'torch'}:
+        if name.partition('.')[0] in {'gymnasium', 'mujoco', 'onnx', 'torch'}:
             raise ImportError(f'{name} must not be needed')
 
 sys.meta_path.insert(0, Refusal())
