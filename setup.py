@@ -30,6 +30,8 @@ EXTRAS = {
     ],
     # Figures of experiments and benchmarks, and the baseline of `mher bench learning`.
     'bench': ['matplotlib>=3.6', 'stable-baselines3==2.9.2'],
+    # `mher experiment --on ray`.
+    'ray': ['ray>=2.50,<3'],
 }
 
 

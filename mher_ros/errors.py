@@ -10,6 +10,7 @@ EXTRAS = {
     'matplotlib': 'bench',
     'metaworld': 'train',
     'onnx': 'train',
+    'ray': 'ray',
     'rclpy': 'ros',
     'rich': 'train',
     'stable_baselines3': 'bench',

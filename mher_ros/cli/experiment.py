@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mher_ros.cli.arguments import argument, Command, FAILED, JSON, names, positive, seeds
-from mher_ros.options import read_changes
+from mher_ros.options import OptionError, read_changes
 
 if TYPE_CHECKING:
     from mher_ros.experiments.experiment import Experiment
@@ -29,6 +29,8 @@ def _experiment(chosen: argparse.Namespace) -> int | None:
         lines = [f'{name:<{width}}  {question}' for name, question in questions.items()]
         print(json.dumps(questions) if chosen.json else '\n'.join(lines))
         return None
+    if chosen.ray_address and chosen.on != 'ray':
+        raise OptionError('--ray-address needs --on ray')
     experiment = with_changes(
         narrow(find_experiment(chosen.name), chosen.tasks, chosen.algorithms),
         read_changes(chosen.set, '--set'),
@@ -44,12 +46,16 @@ def _experiment(chosen: argparse.Namespace) -> int | None:
 
 
 def _sweep(experiment: Experiment, folder: Path, chosen: argparse.Namespace) -> Outcome:
-    from mher_ros.experiments.executors import run_local
+    from mher_ros.experiments.executors import run_local, run_on_ray
     from mher_ros.experiments.jobs import Failure, jobs_of, Lost, sweep
     from mher_ros.experiments.report import Outcome
 
     jobs = jobs_of(experiment, chosen.seeds)
-    execute = partial(run_local, processes=chosen.processes)
+    execute = (
+        partial(run_on_ray, address=chosen.ray_address, processes=chosen.processes)
+        if chosen.on == 'ray'
+        else partial(run_local, processes=chosen.processes)
+    )
     _log(f'{experiment.question} {len(jobs)} runs, kept in {folder}')
     started = time.monotonic()
     results, failures = {}, {}
@@ -90,6 +96,12 @@ EXPERIMENT = Command(
             '--out', f'folder of runs and reports (default {OUT})', default=OUT, metavar='DIR'
         ),
         argument('--processes', 'runs at once (default: cores)', type=positive),
+        argument('--on', 'where to run', choices=('local', 'ray'), default='local'),
+        argument(
+            '--ray-address',
+            'an existing Ray cluster (default: one on this machine, for this experiment)',
+            metavar='HOST:PORT',
+        ),
         JSON,
     ),
 )
