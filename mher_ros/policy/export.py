@@ -65,7 +65,7 @@ def traced(module: nn.Module, inputs: dict[str, int]) -> Any:
     """
     # Not dynamo=True: for these networks it writes the same operators, but takes 8.6 s of
     # CPU time instead of 0.4 s, longer than the `fast` preset learns, and needs onnxscript.
-    buffer = io.BytesIO()
+    buffer: Any = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # about the exporter's own code
         torch.onnx.export(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+import difflib
 import logging
 from pathlib import Path
 import sys
@@ -58,6 +59,8 @@ def launch_description(name: str, file: str) -> LaunchDescription:
     def check(context: LaunchContext) -> None:
         if by_itself:
             check_arguments(name, context.argv, names)
+        for wrong, right in resembling(context.launch_configurations, names):
+            get_logger(name).warning(f'{name} has no argument {wrong}; is {right} meant?')
 
     def start(context: LaunchContext) -> list[Node]:
         given = {key: context.launch_configurations[key] for key in names}
@@ -92,6 +95,15 @@ def check_arguments(name: str, given: Iterable[str], declared: Sequence[str]) ->
         if key not in (*declared, *OF_LAUNCH):
             known = ', '.join(sorted(declared))
             raise OptionError(f'{name} has no argument {key!r}; it has {known}')
+
+
+def resembling(given: Iterable[str], declared: Sequence[str]) -> list[tuple[str, str]]:
+    """List keys that are probably misspelt arguments, each with that argument."""
+    return [
+        (key, close[0])
+        for key in given
+        if key not in declared and (close := difflib.get_close_matches(key, declared, 1, 0.8))
+    ]
 
 
 def launch_nodes(nodes: Sequence[NodeSpec], ends_all: bool) -> list[Node]:

@@ -49,9 +49,7 @@ def _graph(interface):
     nodes = [
         helper.make_node('Slice', ['observation', 'first', 'end', 'one', 'one'], ['achieved']),
         helper.make_node('Sub', ['desired_goal', 'achieved'], ['gap']),
-        helper.make_node(
-            'Gemm', ['gap', 'weights'], ['wanted'], alpha=1.0, beta=1.0, transB=1
-        ),
+        helper.make_node('Gemm', ['gap', 'weights'], ['wanted'], alpha=1.0, beta=1.0, transB=1),
         helper.make_node('Clip', ['wanted', 'least', 'most'], ['action']),
     ]
 
