@@ -69,7 +69,7 @@ def test_stamps_from_before_1970_are_as_good_as_others(deploy):
     assert deployed.node.is_running()
 
 
-def test_one_stamp_from_before_1970_does_not_end_the_node(deploy):
+def test_stamps_from_before_1970_do_not_end_the_node(deploy):
     deployed = deploy()
     deployed.wait_until_active()
     deployed.arm.wait_for_states(5)
@@ -77,10 +77,14 @@ def test_one_stamp_from_before_1970_does_not_end_the_node(deploy):
 
     def age(message):
         message.header.stamp.sec = -1
+
+    def publish_old_stamps():
+        # More than one: a busy node reads only the newest of several states.
+        deployed.arm.spoil = age
+        deployed.node.wait_for('clock of the joint states was set back')
         deployed.arm.spoil = None
 
-    deployed.expect_one_stop(lambda: setattr(deployed.arm, 'spoil', age))
-    deployed.node.wait_for('clock of the joint states was set back')
+    deployed.expect_one_stop(publish_old_stamps)
     deployed.move()
 
 
