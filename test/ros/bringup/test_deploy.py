@@ -256,7 +256,7 @@ class Rviz:
             place = message.pose.position
             return np.linalg.norm(np.array([place.x, place.y, place.z]) - point) < NEAR
 
-        self._tool.wait_for(is_near, patience=60.0)
+        self._tool.wait_for(is_near)
 
 
 @pytest.mark.ros
