@@ -80,6 +80,8 @@ TARGETS = (
     Target('learning', STEPS, "steps to 95 % on fetch_reach, over SB3's best", 1 / 8, 1 / 15),
     Target('learning', WALL, "wall time to that point, over SB3's best", 1 / 4, 1 / 8),
     Target('update', UPDATE, 'one mher update, batch 64, over one of SB3 DDPG+HER', 3.0, 1.5),
+    Target('step', 'ratio', 'fetch_reach steps/s, over FetchReach-v4', 1.5, 1.6),
+    Target('step', 'evaluation_ratio_vs_loop', '100 goals evaluated, over a plain loop', 3.0, 3.5),
     Target('bridge', 'ratio', 'lockstep over ROS, over one process', 0.6, 0.8),
     Target('latency', 'ratio_vs_rclpy', 'policy_node with twists, over an rclpy echo', 1.3, 1.1),
 )

@@ -34,6 +34,10 @@ def _count(flag: str, default: int, text: str) -> Argument:
     return _option(flag, default, text, type=positive, metavar='N')
 
 
+def _rounds(default: int) -> Argument:
+    return _count('--rounds', default, 'turns of each contestant')
+
+
 SEED = _option('--seed', 0, 'of training, and of goals', type=arguments.seed)
 POLICY = argument(
     '--policy', 'policy file (default: one is trained, once, below runs/deploy)', metavar='FILE'
@@ -59,10 +63,15 @@ BENCHMARKS = {
             ),
         ),
     ),
+    'step': Benchmark(
+        'steps of fetch_reach against those of FetchReach-v4; 100 goals against a plain loop',
+        '3 minutes',
+        (_rounds(15),),
+    ),
     'update': Benchmark(
         "one gradient update of mher and of her against one of stable-baselines3's DDPG+HER",
         'a minute',
-        (_count('--rounds', 40, 'turns of each contestant'),),
+        (_rounds(40),),
     ),
     'bridge': Benchmark(
         'steps of fetch_reach behind ROS topics against those in one process and bare messages',

@@ -29,8 +29,8 @@ def _experiment(chosen: argparse.Namespace) -> int | None:
         lines = [f'{name:<{width}}  {question}' for name, question in questions.items()]
         print(json.dumps(questions) if chosen.json else '\n'.join(lines))
         return None
-    if chosen.ray_address and chosen.on != 'ray':
-        raise OptionError('--ray-address needs --on ray')
+    if chosen.ray and chosen.processes:
+        raise OptionError('--processes is only for this machine; a cluster has its own limit')
     experiment = with_changes(
         narrow(find_experiment(chosen.name), chosen.tasks, chosen.algorithms),
         read_changes(chosen.set, '--set'),
@@ -52,8 +52,8 @@ def _sweep(experiment: Experiment, folder: Path, chosen: argparse.Namespace) -> 
 
     jobs = jobs_of(experiment, chosen.seeds)
     execute = (
-        partial(run_on_ray, address=chosen.ray_address, processes=chosen.processes)
-        if chosen.on == 'ray'
+        partial(run_on_ray, address=chosen.ray)
+        if chosen.ray
         else partial(run_local, processes=chosen.processes)
     )
     _log(f'{experiment.question} {len(jobs)} runs, kept in {folder}')
@@ -96,12 +96,7 @@ EXPERIMENT = Command(
             '--out', f'folder of runs and reports (default {OUT})', default=OUT, metavar='DIR'
         ),
         argument('--processes', 'runs at once (default: cores)', type=positive),
-        argument('--on', 'where to run', choices=('local', 'ray'), default='local'),
-        argument(
-            '--ray-address',
-            'an existing Ray cluster (default: one on this machine, for this experiment)',
-            metavar='HOST:PORT',
-        ),
+        argument('--ray', 'run on this Ray cluster, not here', metavar='HOST:PORT'),
         JSON,
     ),
 )

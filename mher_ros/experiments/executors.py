@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 import contextlib
 import importlib
 import logging
@@ -19,13 +19,7 @@ from mher_ros.experiments.jobs import attempt, Event, Events, Failure, Job, Lost
 from mher_ros.experiments.provenance import code_digest, cores
 from mher_ros.options import OptionError
 
-OBJECT_STORE = 100 * 1024**2  # size [bytes]; a result has some hundred kilobytes
 CONNECT_TIMEOUT = 10.0  # [s]
-EMBEDDED = {
-    # In spite of its name, this keeps a cluster on the loopback interface on Linux, too.
-    'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER': '0',
-    'RAY_USAGE_STATS_ENABLED': '0',
-}
 
 
 def run_local(jobs: Sequence[Job], processes: int | None = None) -> Events:
@@ -117,51 +111,25 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def run_on_ray(
-    jobs: Sequence[Job], address: str | None = None, processes: int | None = None
-) -> Events:
+def run_on_ray(jobs: Sequence[Job], address: str) -> Events:
     """
-    Do the jobs on the cluster at ``address``, by default one on this machine's cores.
+    Do the jobs on the Ray cluster at ``address``, and yield events.
 
     Every node of the cluster needs the same mher_ros, but no shared files: results come back
     through Ray. Ray starts a job again if its worker ends.
     """
-    if address is not None and processes is not None:
-        raise OptionError('--processes is only for this machine; a cluster has its own limit')
-    with _cluster(address, processes) as ray:
+    ray = importlib.import_module('ray')
+    _check_address(address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise OptionError(f'no Ray cluster at {address}: {error}') from error
+    try:
         remote = ray.remote(num_cpus=1, max_retries=RETRIES)(attempt)
         running = {remote.remote(job, code_digest()): job for job in jobs}
         while running:
             (done,), _ = ray.wait(list(running), num_returns=1)
             yield running.pop(done), _event(ray, done)
-
-
-@contextlib.contextmanager
-def _cluster(address: str | None, processes: int | None) -> Iterator[Any]:
-    if address is None:
-        for key, value in EMBEDDED.items():
-            os.environ.setdefault(key, value)
-    try:
-        ray = importlib.import_module('ray')
-    except ImportError:
-        raise OptionError(
-            "--on ray needs the package ray: pip install 'mher_ros[ray]', or pip install ray"
-        ) from None
-    if address is not None:
-        _check_address(address)
-    own: dict[str, Any] = {
-        'num_cpus': processes or cores(),
-        'include_dashboard': False,
-        'object_store_memory': OBJECT_STORE,
-    }
-    choices = {'address': address} if address else {'address': 'local', **own}
-    try:
-        ray.init(**choices, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        where = f'at {address}' if address else 'on this machine'
-        raise OptionError(f'no Ray cluster {where}: {error}') from error
-    try:
-        yield ray
     finally:
         ray.shutdown()
 
@@ -170,7 +138,7 @@ def _check_address(address: str) -> None:
     """Raise OptionError at once if nothing answers; Ray would try for minutes."""
     host, _, port = address.removeprefix('ray://').rpartition(':')
     if not host or not port.isdecimal():
-        raise OptionError(f'--ray-address takes HOST:PORT, got {address!r}')
+        raise OptionError(f'--ray takes HOST:PORT, got {address!r}')
     try:
         socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
     except OSError as error:

@@ -91,11 +91,8 @@ def test_a_failed_run_makes_the_command_fail_with_its_reason(known, capsys, tmp_
         (['benchmark', '--algorithms', 'alchemy'], "benchmark has no algorithm 'alchemy'"),
         (['benchmark', '--set', 'agent.batch'], '--set takes key=value'),
         (['benchmark', '--set', 'agent.spells=1'], 'agent.spells'),
-        (['benchmark', '--ray-address', 'a:1'], '--ray-address'),
-        (
-            ['benchmark', '--on', 'ray', '--ray-address', 'a:1', '--processes', '2'],
-            '--processes',
-        ),
+        (['benchmark', '--ray', 'nowhere'], 'HOST:PORT'),
+        (['benchmark', '--ray', 'a:1', '--processes', '2'], '--processes'),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(
