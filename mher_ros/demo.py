@@ -27,8 +27,6 @@ import numpy as np
 MARK = '.mher_demo'
 """Empty file that marks the folder of a demonstration, which the next one may remove."""
 ROBOT = 'fetch'
-# The simulated arm shares the cores with the browser that shows it, and may publish late.
-PATIENT = {'safety.state_timeout': 1.0, 'safety.resume_within': 10.0}
 TESTED = 40  # goals of an evaluation during training
 GOALS = 20  # goals of the deployed arm
 
@@ -81,7 +79,7 @@ def _run(folder: Path, seed: int) -> int:
     space = place_workspace(policy.interface, load_robot(ROBOT))
     goals = np.random.default_rng(seed).uniform(space.low, space.high, (GOALS, 3))
     threshold = task_class(policy.interface.task).default_options.threshold
-    trials = run_goal_trials(ROBOT, folder / POLICY, goals, threshold, parameters=PATIENT)
+    trials = run_goal_trials(ROBOT, folder / POLICY, goals, threshold)
     print('3/3  Drawing the learning curve, the paths of the tool, and the arm.')
     rows = list(csv.DictReader((folder / PROGRESS).read_text().splitlines()))
     written = [folder / POLICY, folder / PROGRESS, folder / 'demo.png']

@@ -61,13 +61,21 @@ class InputEncoder(nn.Module):
         observation, goal = (v.clamp(-RAW_LIMIT, RAW_LIMIT) for v in (observation, goal))
         parts = [self.observation(observation), self.goal(goal)]
         if self._relative:
-            parts.append(self.displacement(goal - self._interface.achieved_goal(observation)))
+            parts.append(self.displacement(goal - self._achieved(observation)))
         numbers = torch.cat(parts, -1)
         if not self._fourier_features:
             return numbers
         frequencies = [LOWEST_FREQUENCY * 2.0**i for i in range(self._fourier_features)]
         angles = [frequency * numbers for frequency in frequencies]
         return torch.cat((numbers, *map(torch.sin, angles), *map(torch.cos, angles)), -1)
+
+    def _achieved(self, observation: Tensor) -> Tensor:
+        if torch.onnx.is_in_onnx_export():
+            # A goal map in Python cannot be exported. Observations of an env contain its value,
+            # only predicted ones may differ.
+            achieved: Tensor = TaskInterface.achieved_goal(self._interface, observation)
+            return achieved
+        return self._interface.achieved_goal(observation)
 
     def update(self, observation: Tensor, goal: Tensor) -> None:
         observation, goal = (v.clamp(-RAW_LIMIT, RAW_LIMIT) for v in (observation, goal))

@@ -1,6 +1,5 @@
 """Runs a policy on a simulated arm, goal by goal, and records the result of the simulator."""
 
-from collections.abc import Mapping
 import contextlib
 import os
 from pathlib import Path
@@ -49,17 +48,12 @@ def run_goal_trials(
     threshold: float,
     output: str = 'robot',
     controller: str = 'policy',
-    parameters: Mapping[str, float] | None = None,
 ) -> list[GoalTrial]:
-    """
-    Start a simulated arm and a policy, and send ``goals`` (g, 3) [m] one by one.
-
-    ``parameters``: others of policy_node.
-    """
+    """Start a simulated arm and a policy, and send ``goals`` (g, 3) [m] one by one."""
     os.environ.update(defaults_for_nodes())
     simulated: dict[str, str | float] = {'robot': robot, 'output': output, 'view_rate': RATE}
     deployed: dict[str, str | float] = {'robot': robot, 'policy': str(policy), 'output': output}
-    deployed |= {'controller': controller, **(parameters or {})}
+    deployed |= {'controller': controller, **PATIENT}
     context = Context()
     with node_process('sim_node', simulated) as arm, node_process('policy_node', deployed) as node:
         rclpy.init(args=[], context=context)

@@ -1,12 +1,12 @@
 """Runs that end before their time and go on as if nothing had happened."""
 
-import json
 import os
 from pathlib import Path
 import signal
 import subprocess
 import sys
 
+from killed_runs import run_until_killed
 from mher_ros.learning.checkpoint import CheckpointError
 from mher_ros.learning.config import load_config, make_config
 from mher_ros.learning.run.session import export_run
@@ -22,30 +22,6 @@ from training_runs import (
     StopAtCall,
     tensorboard_errors,
 )
-
-RUN_AND_DIE = """
-import importlib, json, os, signal, sys
-from pathlib import Path
-from mher_ros.learning.config import config_from_dict
-from mher_ros.learning.run.session import start_training
-
-module, _, name = sys.argv[3].partition(':')
-*owners, name = name.split('.')
-owner = importlib.import_module(module)
-for part in owners:
-    owner = getattr(owner, part)
-original, calls_left = getattr(owner, name), int(sys.argv[4])
-
-def call_or_die(*arguments, **named):
-    global calls_left
-    calls_left -= 1
-    if calls_left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return original(*arguments, **named)
-
-setattr(owner, name, call_or_die)
-start_training(Path(sys.argv[1]), config_from_dict(json.loads(sys.argv[2])), export=False)
-"""
 
 
 @pytest.mark.parametrize('cycles', range(8))
@@ -117,9 +93,7 @@ def test_planning_and_fitting_are_stopped_at_any_moment_and_go_on_exactly(tiny, 
 )
 def test_a_run_killed_anywhere_and_resumed_is_the_same_run(whole, tmp_path, call, number):
     folder = tmp_path / 'run'
-    command = [sys.executable, '-c', RUN_AND_DIE, str(folder), json.dumps(whole[1].to_dict())]
-    killed = subprocess.run([*command, call, str(number)], capture_output=True)
-    assert killed.returncode == -signal.SIGKILL
+    assert run_until_killed(folder, whole[1], call, number) == -signal.SIGKILL
     _, ending = run(folder, whole[1], resume=True)
     assert ending is StopReason.STEPS
     assert rows(folder) == rows(whole[0])

@@ -61,5 +61,4 @@ def test_answers_are_timed_against_those_of_a_node_that_does_nothing_else(world,
     assert max(met) > 50  # on a machine so busy that most nodes are late, too
     assert result['ratio'] == conditions[0]['ratio']
     assert len(result['tables'][0]['rows']) == len(result['samples']) == len(conditions)
-    assert (tmp_path / 'latency.png').exists()
     assert 'joint_trajectory, 100, load: 1 s' in told

@@ -88,15 +88,7 @@ def test_stamps_from_before_1970_do_not_end_the_node(deploy):
     deployed.move()
 
 
-@pytest.fixture
-def heeds_hangups():
-    """Let processes that are started hear of a closed terminal, even if the tests do not."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
-
-
-def test_a_terminal_that_is_closed_stops_the_arm(heeds_hangups, deploy):
+def test_a_terminal_that_is_closed_stops_the_arm(deploy):
     deployed = deploy()
     deployed.wait_until_active()
     deployed.arm.wait_for_states(5)

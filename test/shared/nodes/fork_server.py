@@ -82,6 +82,7 @@ def _serve(node):
     """Fork whenever asked; return in a fork, with the arguments of the node."""
     requests = socket.socket(fileno=os.dup(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for nodes
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored below nohup, but nodes must notice it
     import_node(node)
     gc.collect()
     gc.freeze()
