@@ -24,6 +24,9 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
+# Compiled modules are kept: to compile torch takes every process 3 s.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Where ROS comes from: the sourced installation if its rclpy imports, else the pinned wheels.
 ROS := wheels
 ifneq ($(and $(ROS_DISTRO),$(AMENT_PREFIX_PATH)),)

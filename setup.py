@@ -30,7 +30,7 @@ EXTRAS = {
     ],
     # Figures of experiments and benchmarks, and the baseline of `mher bench learning`.
     'bench': ['matplotlib>=3.6', 'stable-baselines3==2.9.2'],
-    # `mher experiment --on ray`.
+    # `mher experiment --ray HOST:PORT`.
     'ray': ['ray>=2.50,<3'],
 }
 

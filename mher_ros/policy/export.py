@@ -63,8 +63,8 @@ def traced(module: nn.Module, inputs: dict[str, int]) -> Any:
 
     ``inputs`` are the sizes of its arguments by name, in order: tensors (B, size).
     """
-    # Not dynamo=True: for these networks it writes the same operators, but takes 8.6 s of
-    # CPU time instead of 0.4 s, longer than the `fast` preset learns, and needs onnxscript.
+    # Not dynamo=True: for these networks it writes the same operators, but takes 9.6 s of
+    # CPU time instead of 0.3 s, longer than the `fast` preset learns, and needs onnxscript.
     buffer: Any = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # about the exporter's own code
