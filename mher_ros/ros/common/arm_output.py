@@ -8,6 +8,7 @@ from mher_ros.control.motion import Command
 from mher_ros.ros.common.geometry import set_quaternion, set_vector
 from mher_ros.ros.common.polled_topic import RELIABLE_QUEUE
 from mher_ros.ros.common.raw_messages import TrajectoryWriter
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
@@ -21,6 +22,7 @@ MESSAGES: dict[str, Any] = {
     'joint_velocity': Float64MultiArray,
 }
 """Type of the message by the name of the output; with ``none`` nothing is sent."""
+DELIVERY = Duration(seconds=0.5)  # longest time for the last command to be received
 
 
 class ArmOutput:
@@ -79,5 +81,7 @@ class ArmOutput:
         self._publisher.publish(message)
 
     def close(self) -> None:
-        """Destroy the publisher."""
+        """Destroy the publisher, once the last command, which stops the arm, has been received."""
+        if self._node.context.ok():
+            self._publisher.wait_for_all_acked(DELIVERY)
         self._node.destroy_publisher(self._publisher)
