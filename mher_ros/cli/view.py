@@ -32,8 +32,10 @@ def _view(chosen: argparse.Namespace) -> int:
             print(f'{chosen.run} is shown at {server.address}', flush=True)
             if not chosen.no_open:
                 _open(server.address)
-            while not stop.wait(TICK):
+            # Not stop.wait(TICK): a signal that comes while it holds its lock would block forever.
+            while not stop.is_set():
                 page.tick(time.monotonic())
+                time.sleep(TICK)
         finally:
             server.close()
     return 0

@@ -13,7 +13,6 @@ import importlib
 import os
 import signal
 import sys
-import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,22 +28,23 @@ class StopRequest:
     """A request to stop, by a signal or a service; repeating it changes nothing."""
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        # No threading.Event: its lock could block a second signal during the first one.
+        self._asked = False
         self.failed = False
         """Whether the reason is a failure."""
 
     def __call__(self) -> bool:
         """Return whether a stop was requested."""
-        return self._event.is_set()
+        return self._asked
 
     def ask(self, *_: Any) -> None:
         """Request a stop; also usable as a signal handler."""
-        self._event.set()
+        self._asked = True
 
     def fail(self) -> None:
         """Request a stop because of a failure."""
         self.failed = True
-        self._event.set()
+        self._asked = True
 
 
 def run_process(
