@@ -20,9 +20,6 @@ from mher_ros.experiments.provenance import code_digest, cores
 from mher_ros.options import OptionError
 
 CONNECT_TIMEOUT = 10.0  # [s]
-# Workers are forks of a process that has imported torch, which takes seconds.
-FORKS = multiprocessing.get_context('forkserver')
-FORKS.set_forkserver_preload(['mher_ros.experiments.jobs', 'mher_ros.learning.run.session'])
 
 
 def run_local(jobs: Sequence[Job], processes: int | None = None) -> Events:
@@ -63,8 +60,10 @@ class _Worker:
     job: Job
 
     def __init__(self) -> None:
-        self.pipe, theirs = FORKS.Pipe()
-        self._process = FORKS.Process(target=_work, args=(theirs,), daemon=True)
+        # Not forkserver: its processes would outlive this one if it is killed.
+        context = multiprocessing.get_context('spawn')
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
         self._process.start()
         # Only the process holds this end now: when it ends, reading from the pipe ends.
         theirs.close()
