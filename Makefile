@@ -28,7 +28,7 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
-# Compiled modules are kept: to compile torch takes every process 3 s.
+# Compiled modules are kept: otherwise every process that imports torch compiles it again, for 5 s.
 unexport PYTHONDONTWRITEBYTECODE
 
 # Where ROS comes from: the sourced installation if its rclpy imports, else the pinned wheels.
