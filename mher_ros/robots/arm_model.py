@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from pathlib import Path
+import threading
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -191,40 +192,53 @@ class ToolKinematics:
     """
     Forward kinematics of one site or body of an arm.
 
-    It has its own ``MjData``, so that it does not change a simulation of the same model.
+    It does not change a simulation of the same model, and threads may share it.
     """
 
     def __init__(self, model: mujoco.MjModel, *, site: str | None = None, body: str | None = None):
         if (site is None) == (body is None):
             raise ValueError('the tool is either a site or a body')
         self._model = model
-        self._data = mujoco.MjData(model)
-        self._jacobian = np.zeros((3, model.nv))
-        tool = self._data.body(body) if site is None else self._data.site(site)
-        self._id, self._position, self._rotation = tool.id, tool.xpos, tool.xmat
         self._fill_jacobian = mujoco.mj_jacBody if site is None else mujoco.mj_jacSite
+        self._own = _ThreadData(model, site, body)
 
     def position(self, joint_positions: ArrayLike) -> NDArray[np.float64]:
         """Return the tool's position in the model's world frame [m] for all ``nq`` joints."""
-        self._data.qpos[:] = _vector('joint positions', joint_positions, self._model.nq)
-        mujoco.mj_kinematics(self._model, self._data)
-        return self._position.copy()
+        own = self._own
+        own.qpos[:] = _vector('joint positions', joint_positions, self._model.nq)
+        mujoco.mj_kinematics(self._model, own.data)
+        return own.position.copy()
 
     def pose(self, joint_positions: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the tool's position [m] and orientation (w, x, y, z) in the world frame."""
         position, orientation = self.position(joint_positions), np.empty(4)
-        mujoco.mju_mat2Quat(orientation, self._rotation)
+        mujoco.mju_mat2Quat(orientation, self._own.rotation)
         return position, orientation
 
     def position_and_velocity(
         self, joint_positions: ArrayLike, joint_velocities: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the tool's position [m] and linear velocity [m/s] in the world frame."""
-        position = self.position(joint_positions)
-        mujoco.mj_comPos(self._model, self._data)
-        self._fill_jacobian(self._model, self._data, self._jacobian, None, self._id)
+        position, own = self.position(joint_positions), self._own
+        mujoco.mj_comPos(self._model, own.data)
+        self._fill_jacobian(self._model, own.data, own.jacobian, None, own.id)
         velocities = _vector('joint velocities', joint_velocities, self._model.nv)
-        return position, self._jacobian @ velocities
+        return position, own.jacobian @ velocities
+
+
+class _ThreadData(threading.local):
+    """What forward kinematics writes to; each thread has its own."""
+
+    def __init__(self, model: mujoco.MjModel, site: str | None, body: str | None) -> None:
+        self.data = mujoco.MjData(model)
+        self.jacobian = np.zeros((3, model.nv))
+        tool = self.data.body(body) if site is None else self.data.site(site)
+        self.qpos, self.id, self.position, self.rotation = (
+            self.data.qpos,
+            tool.id,
+            tool.xpos,
+            tool.xmat,
+        )
 
 
 def _vector(name: str, values: ArrayLike, size: int) -> NDArray[np.float64]:

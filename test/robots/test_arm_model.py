@@ -1,5 +1,6 @@
 """Arms as their files describe them: joints, limits, and where the tool is."""
 
+from concurrent.futures import ThreadPoolExecutor
 import math
 
 from arm_models import load_arm
@@ -250,3 +251,17 @@ def test_the_gripper_points_down_at_home(name):
     down = np.empty(3)
     mujoco.mju_rotVecQuat(down, np.array((0.0, 0.0, 1.0)), orientation)
     assert math.degrees(math.acos(-down[2])) < 0.1
+
+
+def test_threads_that_share_an_arm_do_not_disturb_each_other():
+    # A learner observes the arm while another thread commands it, with the same model.
+    _, arm = load_arm('ur5e')
+    places = [np.full(len(arm.state_names), angle) for angle in (0.0, 0.5)]
+    expected = [arm.tool_position(place) for place in places]
+
+    def wrong(index):
+        found = (arm.tool_position(places[index]) for _ in range(20_000))
+        return sum(not np.array_equal(tool, expected[index]) for tool in found)
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(wrong, range(2))) == [0, 0]
