@@ -95,7 +95,8 @@ class CommandPath:
         """Time between two commands [s]."""
         self.makes_ahead = True
         """Whether commands are made before they may be sent; False if the clock has steps."""
-        self._pause = max(self.limits.longest_tick, PAUSE * self.period)
+        self.pause = max(self.limits.longest_tick, PAUSE * self.period)
+        """Time without a command after which the arm is at rest [s]."""
         kind = OUTPUTS[output]
         self.filter: SafetyFilter = (JointFilter if kind.of_joints else ToolFilter)(
             arm, MotionLimiter(self.limits, *(known_box or box)), self.period, kind.is_velocity
@@ -209,7 +210,7 @@ class CommandPath:
             self._begin(leaves)
         else:
             self._pass(leaves - self._sent_at)
-        sees = now - self._state_at <= self._pause
+        sees = now - self._state_at <= self.pause
         if runs and sees and not self._is_planned:
             self.plan(now)
             runs = self.monitor.status is Status.RUNNING
@@ -296,7 +297,7 @@ class CommandPath:
         """Account for the motion of the arm in the time since the last command [s]."""
         setpoint = self.filter
         if setpoint.tied:
-            lasted = min(seconds, self._pause)
+            lasted = min(seconds, self.pause)
             joints = setpoint.joint_velocities
             self._following.command(
                 setpoint.tool_velocity * lasted, None if joints is None else joints * lasted
@@ -305,7 +306,7 @@ class CommandPath:
                 setpoint.extrapolate(lasted - self.period)
             self._gap += (LATER if lasted > self._gap else SOONER) * (lasted - self._gap)
             setpoint.expect_gap(max(self._gap, self.period))
-        if seconds > self._pause:
+        if seconds > self.pause:
             setpoint.rest()  # the driver has stopped the arm
 
     def _watch_arm(self, now: float, tool: Vector) -> None:

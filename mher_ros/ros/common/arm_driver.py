@@ -5,6 +5,7 @@ import threading
 import time
 
 from mher_ros.control.command_path import CommandPath
+from mher_ros.control.command_rate import CommandRate
 from mher_ros.control.motion import Command
 from mher_ros.control.safety_monitor import Status
 from mher_ros.control.stop_latch import StopLatch
@@ -54,6 +55,7 @@ class ArmDriver:
     ) -> None:
         self._node, self._logger, self.path = node, node.get_logger(), path
         self.clock, self.latency = ArmClock(node), latency
+        self.rate = CommandRate(1.0 / path.period, path.pause)
         self.lock = threading.Lock()
         self._reader = JointStateReader(arm.state_names, needs_velocities=False)
         self._sources = StateSources(arm.state_names)
@@ -131,6 +133,7 @@ class ArmDriver:
             self.path.makes_ahead = not self.clock.is_simulated
             self._check_surroundings()
             self._take_newest(now, raws)
+            self.rate.states += len(raws)
             if raws:
                 self._received = self._states.received
             command = self.path.tick(now)
@@ -139,6 +142,8 @@ class ArmDriver:
                     self.latency.note(self._received)
                     self._received = None
                 self.path.plan(now)
+                if (warning := self.rate.note(now)) is not None:
+                    self._logger.warning(warning, once=True)
             self.log_changes()
 
     def close(self) -> None:

@@ -179,6 +179,7 @@ class Deployment:
         subscribers = self.driver.subscribers
         return {
             **self.driver.latency.figures(),
+            'commands per second': f'{self.driver.rate.value:.1f}',
             'late policy steps': str(self.controller.late),
             'listeners': '' if subscribers is None else str(subscribers),
         }
