@@ -172,8 +172,10 @@ class Judge:
             return found
         moves = (self._velocities if self._by_velocity else self._positions)(commands, record)
         found += self._timing(commands) + self._limited(moves) + self._stops(moves, record)
+        last = None
         for motion in _motions(commands):
-            found += self._executed(motion, record)
+            found += self._executed(motion, last, record)
+            last = motion[-1]
         found = [violation for violation in found if violation.time > record.judged]
         found += self._ends(moves, record)
         return sorted(found, key=lambda violation: violation.time)
@@ -334,29 +336,38 @@ class Judge:
                         found.append(Violation('stop backwards', back, BACK, move.command.time))
         return found
 
-    def _executed(self, commands, record):
-        """Find motion that is too fast when controllers carry the commands out."""
-        window = max(SHORTEST, 5.0 * self._limits.period)
+    def _executed(self, commands, last, record):
+        """Find motion that is too fast when controllers carry out commands after ``last``."""
         most, found = EXECUTED * self._limits.speed, []
         first = commands[0]
         if self._by_velocity:
-            start = np.zeros_like(first.values)
+            starts = [np.zeros_like(first.values)]
         elif first.time <= record.judged:
-            start = first.values
+            starts = [first.values]
         else:
-            start = self._begun(record, first.time, np.inf)[-1]
+            starts = self._begun(record, first.time, np.inf)[-1:]
+            if last is not None and first.time - last.time < RECENT[1]:
+                starts.append(last.values)  # as for single commands: it may begin at either
         for name, carry_out in CARRIED_OUT.items():
-            times, values = carry_out(commands, start, self._by_velocity)
-            if self._output == 'joint_velocity':
-                values = values + _at(record.measured, first.time)
-            tools = self._placed(values) if self._of_joints else values
-            step = round(window / (times[1] - times[0]))
-            speeds = np.linalg.norm(tools[step:] - tools[:-step], axis=1) / window
-            speeds[times[step:] <= record.judged] = 0.0
-            if len(speeds) and speeds.max() > most:
-                when = times[step + speeds.argmax()]
-                found.append(Violation(f'carried out ({name})', speeds.max(), most, when))
+            fastest = (self._fastest(commands, start, carry_out, record) for start in starts)
+            speed, when = min(fastest)
+            if speed > most:
+                found.append(Violation(f'carried out ({name})', speed, most, when))
         return found
+
+    def _fastest(self, commands, start, carry_out, record):
+        """Return the largest speed of the tool when commands are carried out, and its time."""
+        window, first = max(SHORTEST, 5.0 * self._limits.period), commands[0]
+        times, values = carry_out(commands, start, self._by_velocity)
+        if self._output == 'joint_velocity':
+            values = values + _at(record.measured, first.time)
+        tools = self._placed(values) if self._of_joints else values
+        step = round(window / (times[1] - times[0]))
+        speeds = np.linalg.norm(tools[step:] - tools[:-step], axis=1) / window
+        speeds[times[step:] <= record.judged] = 0.0
+        if not len(speeds):
+            return 0.0, first.time
+        return speeds.max(), times[step + speeds.argmax()]
 
     def _beyond(self, tool):
         """Return how far outside its box the tool is; inside, it is below 0 [m]."""

@@ -205,6 +205,18 @@ def test_a_first_command_away_from_the_arm_is_found():
     assert 'tool speed' in kinds(commands(ramp()), before=before)
 
 
+def test_after_about_a_second_a_motion_may_begin_at_the_last_command_or_at_the_arm():
+    first = commands(ramp())
+    end, later = first[-1].values, first[-1].time + 1.0
+    arm = end - (0.02, 0.0)  # it has not followed to the end
+    measured = [(0.0, START), (later - 0.01, arm)]
+    for start in (end, arm):
+        told = first + commands(ramp() - START + start, later)
+        assert kinds(told, measured=measured) == set()
+    told = first + commands(ramp() - START + end + (0.02, 0.0), later)
+    assert {'tool speed', 'carried out (immediate)'} <= kinds(told, measured=measured)
+
+
 def test_velocities_that_end_at_once_are_found():
     speeds = np.insert(profile()[:, None] * (0.6, 0.8), 2, 0.0, axis=1)
     speeds[30:] = 0.0
