@@ -108,4 +108,4 @@ def names(text: str) -> list[str]:
 
 
 JSON = argument('--json', 'print one JSON object', action='store_true')
-GOALS_SEED = argument('--seed', 'of the goals (default 0)', type=seed, default=0)
+GOALS_SEED = argument('--seed', 'seed of the goals (default 0)', type=seed, default=0)

@@ -82,9 +82,24 @@ EXPERIMENT = Command(
     _experiment,
     (
         argument('name', 'without it, all experiments are listed', metavar='NAME', nargs='?'),
-        argument('--seeds', 'number, or list: 5, 1-5, 1,2,7 (default 5)', type=seeds, default='5'),
-        argument('--tasks', "or 'all' (default: its own)", type=names, metavar='A,B'),
-        argument('--algorithms', "or 'all' (default: its own)", type=names, metavar='A,B'),
+        argument(
+            '--seeds',
+            'number of seeds, or a list: 5, 1-5, 1,2,7 (default 5)',
+            type=seeds,
+            default='5',
+        ),
+        argument(
+            '--tasks',
+            "tasks, or 'all' (default: those of the experiment)",
+            type=names,
+            metavar='A,B',
+        ),
+        argument(
+            '--algorithms',
+            "variants, or 'all' (default: those of the experiment)",
+            type=names,
+            metavar='A,B',
+        ),
         argument(
             '--set',
             'change any option in all algorithms, see `mher options`; may be repeated',
@@ -95,8 +110,8 @@ EXPERIMENT = Command(
         argument(
             '--out', f'folder of runs and reports (default {OUT})', default=OUT, metavar='DIR'
         ),
-        argument('--processes', 'runs at once (default: cores)', type=positive),
-        argument('--ray', 'run on this Ray cluster, not here', metavar='HOST:PORT'),
+        argument('--processes', 'runs at the same time (default: cores)', type=positive),
+        argument('--ray', 'run on this Ray cluster, not on this machine', metavar='HOST:PORT'),
         JSON,
     ),
 )
