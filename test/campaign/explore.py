@@ -3,9 +3,9 @@ Judges train_node from outside while it explores a robot at random.
 
 It starts sim_node and train_node, in lockstep or in real time, and knows of them what comes over
 DDS. In lockstep time is the simulation's, as the stamps of commands tell it, and each episode is
-judged by itself. In real time episodes do not reset the arm. Where something blocks it, for example
-its table, train_node stops it and ends. Then the arm is put back at its start, as a person would
-do, train_node is started with the next seed, and the stop is counted. Nothing of mher_ros is
+judged by itself. In real time episodes do not reset the arm. Where something blocks it, for
+example its table, train_node stops it and ends. Then the arm is put back at its start, as a person
+would do, train_node is started with the next seed, and the stop is counted. Nothing of mher_ros is
 imported here.
 """
 

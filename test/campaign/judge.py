@@ -196,7 +196,7 @@ class Judge:
     def _positions(self, commands, record):
         """Return what positions ask for, one move for each command."""
         period, moves = self._limits.period, []
-        last, was_held = None, False
+        last = None
         for command, tool in zip(commands, self._tools(commands), strict=True):
             gap = np.inf if last is None else command.time - last.time
             bases = [last.values] if gap < RECENT[1] else []
@@ -210,9 +210,7 @@ class Judge:
             paused = not begins and gap > PAUSE[1]
             held = paused and _held(record.frozen, last.time, command.time)
             goes_on = held or not (begins or paused)
-            # As for velocities below: who was held while sending takes the arm for one that rests.
-            rests = begins or gap > PAUSE[0] or was_held
-            was_held = held
+            rests = begins or gap > PAUSE[0] or _is_unsure(moves, command, record)
             changes = _changes(tools, moves[-1].tools if goes_on else [], rests)
             joint_changes = _changes(joints, moves[-1].joints if goes_on else [], rests)
             moves.append(_Move(command, tools, joints, changes, joint_changes, out))
@@ -225,7 +223,7 @@ class Judge:
 
     def _velocities(self, commands, record):
         """Return what velocities ask for, one move for each command."""
-        moves, last, was_held = [], None, False
+        moves, last = [], None
         state = before = None
         for command in commands:
             gap = np.inf if last is None else command.time - last.time
@@ -237,13 +235,10 @@ class Judge:
                 jacobians = self._arm.jacobian(np.array([state, *seen]))[:, :3]
                 joints = [command.values]
             tools = list(jacobians @ command.values)
-            # Who was held while sending cannot know when the command left. To take the arm for one
-            # that rests, and to send no velocity, is the safe guess then.
-            rests = not moves or gap > PAUSE[0] or was_held
+            rests = not moves or gap > PAUSE[0] or _is_unsure(moves, command, record)
             changes = tools if rests else []
             joint_changes = joints if rests else []
             held = bool(moves) and _held(record.frozen, last.time, command.time)
-            was_held = held and gap > PAUSE[1]
             if moves and (gap <= PAUSE[1] or held):
                 # The command changes at once, what it does to the tool as the arm moves.
                 part = self._limits.period / max(gap, self._limits.period)
@@ -431,6 +426,20 @@ def _changes(velocities, before, rests):
     """Return the changes from what was before, or from rest, to each of the velocities."""
     changes = [one - other for one in velocities for other in before]
     return changes + (velocities if rests else [])
+
+
+def _is_unsure(moves, command, record):
+    """
+    Return whether the sender cannot know if the arm rests before a command.
+
+    Who was held while sending the last command cannot know when it left: maybe just after the one
+    before it. If that is long ago, to take the arm for one that rests is the safe guess: what
+    follows is slow.
+    """
+    if len(moves) < 2:
+        return False
+    first, last = (move.command.time for move in moves[-2:])
+    return command.time - first > PAUSE[0] and _held(record.frozen, first, last)
 
 
 def _held(frozen, begin, end):

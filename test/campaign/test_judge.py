@@ -153,9 +153,14 @@ def test_no_velocity_after_a_command_that_was_held_while_it_was_sent_is_not_foun
     speeds[-1] = 0.0
     gaps = np.full(len(speeds), PERIOD)
     assert 'tool acceleration' in kinds(commands(speeds, gaps=gaps), 'twist')
-    gaps[29] = 0.4
+    for gaps[29], gaps[30] in ((0.4, PERIOD), (0.06, 0.06)):
+        told = commands(speeds, gaps=gaps)
+        assert 'tool acceleration' in kinds(told, 'twist')
+        assert kinds(told, 'twist', frozen=[(told[28].time, told[29].time)]) == set()
+    gaps[29], gaps[30] = 0.02, 0.02  # whenever it left, the arm moves
     told = commands(speeds, gaps=gaps)
-    assert kinds(told, 'twist', frozen=[(told[28].time, told[29].time)]) == set()
+    frozen = [(told[28].time, told[29].time)]
+    assert 'tool acceleration' in kinds(told, 'twist', frozen=frozen)
 
 
 def test_an_old_command_that_is_repeated_elsewhere_is_found():
