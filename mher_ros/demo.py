@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from matplotlib.figure import Figure
-from mher_ros.learning.config import POLICY, PROGRESS
+from mher_ros.files import POLICY, PROGRESS
 from mher_ros.options import OptionError, os_errors_as_option_errors
 from mher_ros.policy import load
 from mher_ros.policy.onnx_policy import OnnxPolicy

@@ -1,10 +1,15 @@
-"""Writes files atomically, and reads files of limited size."""
+"""File names of a run; writes files atomically, and reads files of limited size."""
 
 import errno
 import os
 from pathlib import Path
 import stat
 import tempfile
+
+# In the folder of a run. An algorithm without an actor writes no policy.
+CONFIG, CHECKPOINT, POLICY = 'config.json', 'checkpoint', 'policy.onnx'
+PROGRESS = 'progress.csv'  # one row per evaluation
+EPISODES, TENSORBOARD = 'episodes.npz', 'tensorboard'
 
 
 def read_at_most(path: Path, most: int) -> bytes:
@@ -46,10 +51,11 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove temporary files of writers of ``path`` that were killed; none may be running."""
-    for leftover in path.parent.glob(f'.{path.name}.*'):
-        leftover.unlink(missing_ok=True)
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of a run whose writers were killed; none may be running."""
+    for name in (CHECKPOINT, CONFIG, EPISODES, POLICY, PROGRESS):
+        for leftover in folder.glob(f'.{name}.*'):
+            leftover.unlink(missing_ok=True)
 
 
 def share_folder() -> Path:

@@ -16,7 +16,7 @@ from mher_ros.tasks import task_class, TASKS
 
 
 def _train(chosen: argparse.Namespace) -> int:
-    from mher_ros.learning.config import POLICY
+    from mher_ros.files import POLICY
     from mher_ros.learning.run.progress import Progress, TerminalDisplay
     from mher_ros.learning.run.session import (
         exported_text,

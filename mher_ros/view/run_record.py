@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from mher_ros.errors import MherError
+from mher_ros.files import EPISODES, PROGRESS
 from mher_ros.interface import TaskInterface
-from mher_ros.learning.config import load_config, PROGRESS
-from mher_ros.learning.run.episodes import EPISODES, read_episodes, RecordedEpisode
+from mher_ros.learning.config import load_config
+from mher_ros.learning.run.episodes import read_episodes, RecordedEpisode
 from mher_ros.learning.run.progress import COLUMNS, curve_of
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.reach import Reach, simulated_robot

@@ -10,7 +10,7 @@ import time
 
 from cli_runs import figures, TINY, TINY_TRAINING
 from mher_ros.cli import main
-from mher_ros.learning.config import CONFIG, POLICY
+from mher_ros.files import CONFIG, POLICY
 from mher_ros.learning.presets import ALGORITHMS
 from mher_ros.tasks import TASKS
 import pytest
