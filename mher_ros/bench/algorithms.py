@@ -58,13 +58,11 @@ class OurLearner:
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
-    learning_starts: int
-    """Number of warm-up steps with random actions."""
+    learning_starts: int  # number of warm-up steps with random actions
     batch: int
     updates_per_step: Fraction
     episode_steps: int
-    first_updates: int = 0
-    """Updates after the warm-up, before the next step."""
+    first_updates: int = 0  # updates after the warm-up, before the next step
 
 
 ZOO_SCHEDULE = Schedule(1000, batch=256, updates_per_step=Fraction(1), episode_steps=50)
@@ -175,8 +173,7 @@ class Algorithm(NamedTuple):
     title: str
     begin: Callable[[int, int], OurLearner | Sb3Learner]
     """Returns a new learner, given a seed and the limit of steps."""
-    look: Mapping[str, Any]
-    """Arguments for drawing its line."""
+    look: Mapping[str, Any]  # arguments for drawing its line
     is_sb3: bool
 
 

@@ -46,8 +46,7 @@ class Point(NamedTuple):
 
     steps: float
     success_rate: float
-    goals: int
-    """Number of goals tried."""
+    goals: int  # number of goals tried
     wall_seconds: float
     cpu_seconds: float
 

@@ -54,12 +54,10 @@ class Target(NamedTuple):
     """The limit of a figure of a benchmark: an upper one if ``aim`` is below ``target``."""
 
     benchmark: str
-    figure: str
-    """Its key in the benchmark's file."""
+    figure: str  # its key in the benchmark's file
     meaning: str
     target: float
-    aim: float
-    """A better value than the target."""
+    aim: float  # a better value than the target
 
     @property
     def at_most(self) -> bool:

@@ -12,8 +12,7 @@ from mher_ros.experiments.metrics import DRAWS, interval, SEED
 from mher_ros.experiments.provenance import cores
 import numpy as np
 
-Samples = Mapping[str, Sequence[float]]
-"""One value per round, by contestant."""
+Samples = Mapping[str, Sequence[float]]  # one value per round, by contestant
 
 PROGRESS_PERIOD = 2.0  # least time between two lines of progress [s]
 

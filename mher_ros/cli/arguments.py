@@ -10,23 +10,19 @@ import signal
 import threading
 from typing import Any, NamedTuple
 
-FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
-"""Exit codes other than 0."""
+FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130  # exit codes other than 0
 
-Argument = tuple[list[str], dict[str, Any]]
-"""Arguments of ``ArgumentParser.add_argument``."""
+Argument = tuple[list[str], dict[str, Any]]  # arguments of ``ArgumentParser.add_argument``
 
 
 class Command(NamedTuple):
     summary: str
-    run: Callable[[argparse.Namespace], int | None]
-    """Returns the exit code; None is 0."""
+    run: Callable[[argparse.Namespace], int | None]  # returns the exit code; None is 0
     arguments: tuple[Argument, ...] = ()
     epilog: str = ''
     commands: Mapping[str, 'Command'] = {}
     """Subcommands; if there are any, one of them is run instead."""
-    metavar: str = ''
-    """Placeholder for the name of a subcommand in the help."""
+    metavar: str = ''  # placeholder for the name of a subcommand in the help
 
 
 def argument(flags: str, text: str | None = None, **choices: Any) -> Argument:
@@ -79,8 +75,7 @@ def whole_number(text: str, low: int, high: float = math.inf) -> int:
 
 positive = partial(whole_number, low=1)
 seed = partial(whole_number, low=0)
-port = partial(whole_number, low=0, high=65535)
-"""A TCP port; 0 is any free one."""
+port = partial(whole_number, low=0, high=65535)  # a TCP port; 0 is any free one
 
 
 def positives(text: str) -> list[int]:

@@ -21,8 +21,7 @@ class Benchmark(NamedTuple):
     """A module of ``mher_ros.bench`` with a function ``measure`` that takes these arguments."""
 
     summary: str
-    takes: str
-    """Its duration with default arguments, on two idle cores."""
+    takes: str  # its duration with default arguments, on two idle cores
     arguments: tuple[Argument, ...]
 
 

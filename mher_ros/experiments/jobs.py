@@ -45,8 +45,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    reason: str
-    """One line."""
+    reason: str  # one line
     details: str = ''
 
 
@@ -57,8 +56,7 @@ class Lost:
     reason: str
 
 
-Event = Lost | Failure | Result
-"""What happens to a job; a failure or a result is the last event."""
+Event = Lost | Failure | Result  # what happens to a job; a failure or a result is the last event
 Events = Generator[tuple[Job, Event], None, None]
 Executor = Callable[[Sequence[Job]], Events]
 

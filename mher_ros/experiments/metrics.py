@@ -72,10 +72,8 @@ def _goal_distance(run: Mapping[str, Any], when: str) -> float:
 
 class Metric(NamedTuple):
     heading: str
-    compute: Callable[[Mapping[str, Any]], float]
-    """Returns its value, given the result of a run."""
-    form: str
-    """Format of its values in tables."""
+    compute: Callable[[Mapping[str, Any]], float]  # returns its value, given the result of a run
+    form: str  # format of its values in tables
 
 
 def _of_rows(heading: str, compute: Callable[[Rows], float], form: str) -> Metric:

@@ -24,8 +24,7 @@ class Outcome:
     seeds: tuple[int, ...]
     results: Mapping[Job, Result]
     failures: Mapping[Job, Failure]
-    seconds: float
-    """Wall time of this command; earlier runs are not included."""
+    seconds: float  # wall time of this command; earlier runs are not included
 
     @property
     def total(self) -> int:

@@ -22,8 +22,7 @@ MARGIN = 0.1  # of the goal box around the sampled goals, relative to its size
 BISECTIONS = 60  # to find the success threshold
 
 MakeEnv = Callable[[], Any]
-GoalMap = Callable[[Array], Array]
-"""Observations (..., n) to achieved goals (..., m)."""
+GoalMap = Callable[[Array], Array]  # observations (..., n) to achieved goals (..., m)
 
 
 @dataclasses.dataclass(frozen=True)

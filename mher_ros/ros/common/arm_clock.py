@@ -9,8 +9,7 @@ from rclpy.node import Node
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 """The wall clock, for timers that must also run while a simulated clock is stopped."""
-STANDSTILL = 0.5
-"""Wall time without a change after which a simulated clock counts as stopped [s]."""
+STANDSTILL = 0.5  # wall time without a change after which a simulated clock counts as stopped [s]
 SECOND = 1e9  # in nanoseconds
 
 
@@ -25,8 +24,7 @@ class ArmTime:
 
     def __init__(self, wall: float) -> None:
         """Start at this time of the wall clock [s]."""
-        self.standing_still = False
-        """Whether the simulated clock is in use and stopped."""
+        self.standing_still = False  # whether the simulated clock is in use and stopped
         self._now = self._wall = self._changed = wall
         self._simulated: float | None = None
 

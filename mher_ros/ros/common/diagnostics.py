@@ -12,8 +12,7 @@ from mher_ros.ros.common.polled_topic import malformed_messages
 from mher_ros.ros.common.status import NodeStatus
 from rclpy.node import Node
 
-Report = tuple[NodeStatus, dict[str, str]]
-"""Status of a node, and figures by name for people."""
+Report = tuple[NodeStatus, dict[str, str]]  # status of a node, and figures by name for people
 
 
 def report_diagnostics(node: Node, diagnose: Callable[[], Report], period: float = 1.0) -> None:

@@ -30,8 +30,7 @@ class StopRequest:
     def __init__(self) -> None:
         # No threading.Event: its lock could block a second signal during the first one.
         self._asked = False
-        self.failed = False
-        """Whether the reason is a failure."""
+        self.failed = False  # whether the reason is a failure
 
     def __call__(self) -> bool:
         """Return whether a stop was requested."""

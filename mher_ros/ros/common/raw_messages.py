@@ -75,8 +75,7 @@ def deserialise(raw: bytes, kind: Any, most: int = MAX_BYTES) -> Any:
         ) from error
 
 
-Block = tuple[Any, str]
-"""A part of a message, and the name of its field with numbers."""
+Block = tuple[Any, str]  # a part of a message, and the name of its field with numbers
 
 
 class _Template:

@@ -27,11 +27,9 @@ from sensor_msgs.msg import JointState, Joy
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-JointVectors = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Positions and velocities (n,)."""
+JointVectors = tuple[NDArray[np.float64], NDArray[np.float64]]  # positions and velocities (n,)
 
-Write = Callable[[int, NDArray[Any]], bytes]
-"""A command (k,) as a message, with a stamp [ns]."""
+Write = Callable[[int, NDArray[Any]], bytes]  # a command (k,) as a message, with a stamp [ns]
 
 RESEND = 0.1  # time after which an unanswered command is sent again [s]
 PATIENCE = 0.05  # longest time between two checks whether to stop [s]
@@ -106,8 +104,7 @@ class LockstepLink(ArmLink):
         self._received_at, self._has_received = time.monotonic(), False
         self._unusable = ''
         self._alone = False
-        self.repeats = 0
-        """Number of commands that were sent again."""
+        self.repeats = 0  # number of commands that were sent again
         self._core = SharedCore(node.context.get_domain_id(), self._states.topic)
         self._core.enter()
 
