@@ -14,7 +14,7 @@ from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress
 from mher_ros.errors import ArmError
 from mher_ros.experiments.tables import Table
-from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
 from mher_ros.ros.common.process import run_process, StopRequest
 from mher_ros.ros.common.raw_messages import (
@@ -28,7 +28,6 @@ from mher_ros.tasks import make
 import numpy as np
 from numpy.typing import NDArray
 import rclpy
-from rclpy.context import Context
 from rclpy.node import Node
 from sensor_msgs.msg import JointState, Joy
 
@@ -150,9 +149,8 @@ class RoundTrip:
 def _round_trip() -> Iterator[RoundTrip]:
     with (
         node_process('echo_node', {}, namespace=NAMESPACE, module='mher_ros.bench.bridge'),
-        Context() as context,
+        client_node('round_trip', NAMESPACE) as node,
     ):
-        node = rclpy.create_node('round_trip', context=context, namespace=NAMESPACE)
         bare = RoundTrip(node)
         bare.step(np.zeros(4, np.float32))  # returns when the nodes have discovered each other
         yield bare

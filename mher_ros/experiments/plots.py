@@ -57,11 +57,6 @@ AUTHORS_CHANGES = {'point2d_large': (('task.box', 4.0),), 'point2d_four_room': (
 """Options of a variant that equals what the authors ran, by task."""
 
 
-def draw(name: str, experiment: Experiment, results: Mapping[Job, Result]) -> Figure:
-    """Return the figure called ``name``, one of ``FIGURES``."""
-    return FIGURES[name][0](experiment, results)
-
-
 def _curves(experiment: Experiment, results: Mapping[Job, Result]) -> Figure:
     look, has_authors = looks(experiment.names), False
     with panels(experiment.task_names) as (figure, axes):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Observation = dict[str, Array]
+Outcome = tuple[Observation, float, bool, bool, dict[str, Any]]  # of ``step``
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,11 +77,15 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         self._steps_left = self.interface.episode_steps
         return self.observe(*self.joint_state()), {}
 
-    def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> Outcome:
         """Do one control period; truncates after ``episode_steps``, never terminates."""
         self.move(self.checked_action(action))
+        return self.outcome(*self.joint_state())
+
+    def outcome(self, positions: Array, velocities: Array) -> Outcome:
+        """Return what ``step`` returns for this joint state, and count the step."""
         self._steps_left -= 1
-        observation = self.observe(*self.joint_state())
+        observation = self.observe(positions, velocities)
         reward = self.compute_reward(observation['achieved_goal'], self.goal, {})
         info = {'is_success': bool(reward == 0.0)}
         return observation, float(reward), False, self._steps_left <= 0, info
