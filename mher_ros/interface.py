@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Vector = NDArray[np.float64]
+
 ACTION_MEANINGS = {
     'displacement': 'the position changes by scale * a',
     'tool_displacement': 'the target of the tool is its current position plus scale * a',

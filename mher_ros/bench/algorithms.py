@@ -5,6 +5,7 @@ import dataclasses
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from mher_ros.interface import Vector
 from mher_ros.learning.config import make_config
 from mher_ros.learning.run.trainer import Trainer
 from mher_ros.tasks import make, task_class
@@ -155,9 +156,7 @@ class Sb3Learner:
             self.model.learn(steps - self.steps, reset_num_timesteps=False)
 
     def policy(self) -> PolicyFunction:
-        def act(
-            observations: NDArray[np.float64], goals: NDArray[np.float64]
-        ) -> NDArray[np.float32]:
+        def act(observations: Vector, goals: Vector) -> NDArray[np.float32]:
             seen = {
                 'observation': observations,
                 'achieved_goal': self._interface.achieved_goal(observations),

@@ -8,6 +8,7 @@ from typing import Any
 from mher_ros.bench.result import Result
 from mher_ros.bench.timing import ratio_cell, ratio_figures, Samples, take_turns
 from mher_ros.experiments.tables import Table
+from mher_ros.interface import Vector
 from mher_ros.options import override
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
@@ -90,9 +91,7 @@ def _loop(env: Any, seeds: Sequence[int]) -> None:
             state, *_ = env.step(action)
 
 
-def _straight(
-    observations: NDArray[np.float64], goals: NDArray[np.float64]
-) -> NDArray[np.float32]:
+def _straight(observations: Vector, goals: Vector) -> NDArray[np.float32]:
     """Return actions straight to the goals: a policy that takes almost no time."""
     actions = np.zeros((len(goals), 4), np.float32)
     actions[:, :3] = np.clip(10.0 * (goals - observations[:, :3]), -1.0, 1.0)

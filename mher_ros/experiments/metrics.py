@@ -11,9 +11,9 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
+from mher_ros.interface import Vector
 from mher_ros.learning.run.progress import Row
 import numpy as np
-from numpy.typing import NDArray
 
 Rows = list[Row]
 NEVER = float('inf')
@@ -149,11 +149,11 @@ def interquartile_mean_over_tasks(values: Sequence[Sequence[float]]) -> Estimate
     return Estimate(value, *interval(trim_mean(drawn, 0.25, axis=1)))
 
 
-def _draw(runs: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _draw(runs: Vector, rng: np.random.Generator) -> Vector:
     return runs[rng.integers(len(runs), size=(DRAWS, len(runs)))]
 
 
-def interval(drawn: NDArray[np.float64]) -> tuple[float, float]:
+def interval(drawn: Vector) -> tuple[float, float]:
     """Return the 95 % interval, rounded outwards to drawn values: some may be infinite."""
     ordered = np.sort(drawn)
     outside = (1.0 - CONFIDENCE) / 2.0 * (len(ordered) - 1)

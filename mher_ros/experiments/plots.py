@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from mher_ros.experiments.experiment import Experiment, Variant
 from mher_ros.experiments.jobs import Job, Result
+from mher_ros.interface import Vector
 import numpy as np
-from numpy.typing import NDArray
 
 DATA = Path(__file__).parent / 'data'
 STYLE = rc_params_from_file(DATA / 'report.mplstyle', use_default_template=False)
@@ -256,7 +256,7 @@ def band(
 
 def aligned(
     runs: Sequence[tuple[Sequence[float], Sequence[float]]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Vector, Vector]:
     """Return all steps (S,) of any run, and the last known values (R, S) at these steps."""
     steps = np.unique(np.concatenate([np.asarray(x, float) for x, _ in runs]))
     values = np.full((len(runs), len(steps)), np.nan)

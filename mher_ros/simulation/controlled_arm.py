@@ -3,13 +3,11 @@
 from collections import deque
 import math
 
+from mher_ros.interface import Vector
 from mher_ros.robots.arm_model import ArmModel, TOOL
 from mher_ros.simulation.plant import JointDrivenPlant, Plant
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
-
-Vector = NDArray[np.float64]
 
 DAMPING = 1e-4  # limits joint velocities near a singularity [m^2]
 TURNING = 5.0  # angular velocity of the tool per rad of orientation error [1/s]

@@ -5,7 +5,7 @@ from typing import Any
 
 from mher_ros.control.action_controller import SteppedArm
 from mher_ros.control.motion_limiter import MotionLimits
-from mher_ros.interface import Field, TaskInterface
+from mher_ros.interface import Field, TaskInterface, Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Robot
@@ -79,14 +79,14 @@ class Reach(Task):
             self.interface, self.arm, self.workspace, self.limits, self.command_period
         )
 
-    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def joint_state(self) -> tuple[Vector, Vector]:
         """Return positions and velocities of ``joint_names``; zeros without a simulation."""
         if self._plant is None:
             return np.zeros(len(self.joint_names)), np.zeros(len(self.joint_names))
         positions, velocities = self._plant.joint_state()
         return positions[self._chain], velocities[self._chain]
 
-    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tool_pose(self) -> tuple[Vector, Vector]:
         """Return position (3,) and orientation (4,) (w, x, y, z) of the tool."""
         return self.arm.tool_pose(self.joint_state()[0])
 
@@ -99,7 +99,7 @@ class Reach(Task):
             raise RuntimeError(f'the arm of robot {self.robot.name} is not in this process')
         return self._plant
 
-    def _home(self) -> NDArray[np.float64]:
+    def _home(self) -> Vector:
         """Return the tool's position (3,) [m] with the joints at the robot's home."""
         return self.arm.tool_position(
             np.array([self.robot.home.get(name, 0.0) for name in self.arm.state_names])
@@ -110,7 +110,7 @@ class Reach(Task):
             self._plant.reset()
             self._stepped.reset()
 
-    def _sample_goal(self, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _sample_goal(self, rng: np.random.Generator) -> Vector:
         return rng.uniform(self.interface.goal_low, self.interface.goal_high)
 
     def move(self, action: NDArray[np.float32]) -> None:
@@ -119,9 +119,7 @@ class Reach(Task):
             given = action if index == 0 else None
             plant.advance(self._stepped.answer(*self.joint_state(), given))
 
-    def _observation(
-        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _observation(self, positions: Vector, velocities: Vector) -> Vector:
         return np.concatenate((positions, velocities, self.arm.tool_position(positions)))
 
     def _declare(self) -> TaskInterface:

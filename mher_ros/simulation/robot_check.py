@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mher_ros.control.reachability import corners_of, IkResult, one_turn_limits, Reachability
 from mher_ros.errors import MherError
-from mher_ros.interface import TaskInterface
+from mher_ros.interface import TaskInterface, Vector
 from mher_ros.robots.arm_model import ArmModel, read_description, TOOL
 from mher_ros.robots.model_file import find_file, read_model
 from mher_ros.robots.outputs import OUTPUTS
@@ -18,9 +18,6 @@ from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
-
-Vector = NDArray[np.float64]
 
 NEAR_LIMIT = 0.1  # least distance of a joint from its limit in a proposal [rad or m]
 NEAR_SINGULAR = 100.0  # condition number above which the arm is close to a singularity

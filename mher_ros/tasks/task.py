@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TYPE_CHECKING
 
 import gymnasium
 from gymnasium import spaces
-from mher_ros.interface import TaskInterface
+from mher_ros.interface import TaskInterface, Vector
 from mher_ros.options import check, option
 import numpy as np
 from numpy.random import Generator
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Array = NDArray[np.float64]
+Array = Vector
 Observation = dict[str, Array]
 Outcome = tuple[Observation, float, bool, bool, dict[str, Any]]  # of ``step``
 

@@ -10,14 +10,13 @@ import threading
 import time
 from typing import Any, NamedTuple
 
+from mher_ros.interface import Vector
 from mher_ros.view.access_control import STOP_PATH
 from mher_ros.view.drawings import Drawings
 from mher_ros.view.scene import ArmScene, Curves, FROM_THE_SIDE, look_at, set_stage
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 import viser
-
-Vector = NDArray[np.float64]
 
 IDLE = 10.0  # time without motion after which a browser no longer holds the handle [s]
 CLICK = 1e-4  # shorter motions of the handle are clicks [m]

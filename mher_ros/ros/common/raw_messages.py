@@ -21,14 +21,13 @@ import struct
 from typing import Any
 
 from mher_ros.errors import MherError
+from mher_ros.interface import Vector
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState, Joy
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
-Vector = NDArray[np.float64]
 
 STAMP = struct.Struct('<iI')
 STAMP_AT = 4  # a header's stamp follows the four bytes of the encoding

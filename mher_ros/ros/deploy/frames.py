@@ -3,16 +3,14 @@
 import importlib
 from typing import Any
 
+from mher_ros.interface import Vector
 from mher_ros.robots.workspace import GoalError, Refusal
 from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.raw_messages import SECOND, stamp_of
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.time import Time
-
-Vector = NDArray[np.float64]
 
 
 class NotYetError(GoalError):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from geometry_msgs.msg import PoseStamped
 from mher_ros.errors import ArmError
+from mher_ros.interface import Vector
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import GoalError
 from mher_ros.ros.bringup.node_spec import defaults_for_nodes
@@ -16,10 +17,7 @@ from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.deploy.goal_client import GoalClient
 import numpy as np
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
-
-Vector = NDArray[np.float64]
 
 RATE = 100.0  # of tool poses [Hz]
 TIMEOUT = 8.0  # time limit of a goal [s]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from geometry_msgs.msg import PoseStamped, TwistStamped
+from mher_ros.interface import Vector
 from mher_ros.robots.robot import Topics
 from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE, warn_of_message
@@ -12,13 +13,11 @@ from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.drives import Trajectory
 from mher_ros.simulation.plant import Plant
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import Joy
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-Vector = NDArray[np.float64]
 Read = TypeVar('Read')
 UNIT = 1e-3  # tolerance of a quaternion's length of 1
 

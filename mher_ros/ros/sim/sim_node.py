@@ -5,6 +5,7 @@ import threading
 import time
 from typing import Any
 
+from mher_ros.interface import Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Topics
@@ -22,8 +23,6 @@ from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.reach import simulated_robot
 from mher_ros.simulation.task_plant import TaskPlant
 from mher_ros.tasks import PAPER_TASKS
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -99,7 +98,7 @@ class SimNode(Node):
         self._stamp = self._life = time.time_ns()
         self._steps = self._resets = self._reset_stamp = 0
         self._seed = -1
-        self._command: NDArray[np.float64] | None = None
+        self._command: Vector | None = None
         self._latest = b''
         # In the last second: largest delay of a step, and time that was not caught up [s].
         self._late = self._lost = 0.0
@@ -207,7 +206,7 @@ class SimNode(Node):
                 self._lost += now - due
                 due = now
 
-    def _advance(self, command: NDArray[np.float64] | None) -> None:
+    def _advance(self, command: Vector | None) -> None:
         self._plant.advance(command)
         self._stamp += self._period
         self._steps += 1

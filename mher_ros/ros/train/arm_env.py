@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium
 from mher_ros.errors import EpisodeLostError, TRIES
+from mher_ros.interface import Vector
 from mher_ros.ros.bringup.node_spec import defaults_for_nodes
 from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.common.spinning import spinning
@@ -16,7 +17,7 @@ from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import Evaluation, GOALS_AT_ONCE, judge, PolicyFunction
 from mher_ros.tasks.task import Observation, Outcome, Task, TaskOptions
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 
 class ArmEnv(gymnasium.Env[Any, Any]):
@@ -139,9 +140,7 @@ class ArmEvaluator:
         achieved, goals = zip(*episodes, strict=True)
         return judge(self._env.interface, np.stack(achieved, axis=1), np.stack(goals))
 
-    def _run_goal(
-        self, policy: PolicyFunction, seed: int, row: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _run_goal(self, policy: PolicyFunction, seed: int, row: int) -> tuple[Vector, Vector]:
         """Return the goals achieved after each step (steps, m), and the desired goal (m,)."""
         interface = self._env.interface
         observations = np.zeros((GOALS_AT_ONCE, len(interface.observation)))

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from mher_ros.errors import ArmError, EpisodeLostError, StopRequested
+from mher_ros.interface import Vector
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
 from mher_ros.ros.common.raw_messages import (
     ActionWriter,
@@ -27,7 +28,7 @@ from sensor_msgs.msg import JointState, Joy
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-JointVectors = tuple[NDArray[np.float64], NDArray[np.float64]]  # positions and velocities (n,)
+JointVectors = tuple[Vector, Vector]  # positions and velocities (n,)
 
 Write = Callable[[int, NDArray[Any]], bytes]  # a command (k,) as a message, with a stamp [ns]
 

@@ -7,16 +7,14 @@ import time
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseStamped
+from mher_ros.interface import Vector
 from mher_ros.ros.common.geometry import set_vector
 from mher_ros.ros.common.status import DeploymentStatus, Point
 from mher_ros.ros.web.watched_nodes import POLICY, SIM, TRAIN, WatchedNodes
 from mher_ros.view.live_page import Button, Event, LivePage
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_srvs.srv import Trigger
-
-Vector = NDArray[np.float64]
 
 SERVICES = {
     Button.STOP: (POLICY, 'stop'),
