@@ -43,7 +43,6 @@ class OurLearner:
 
     @property
     def steps(self) -> int:
-        """Environment steps done."""
         return self._trainer.env_steps
 
     def learn_until(self, steps: int) -> None:

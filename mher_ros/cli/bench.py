@@ -46,13 +46,7 @@ BENCHMARKS = {
         'steps and time until fetch_reach is learnt, against stable-baselines3',
         'an hour',
         (
-            _option(
-                '--seeds',
-                '11-15',
-                'number, or list (1-5; 1,2,7)',
-                type=arguments.seeds,
-                metavar='N',
-            ),
+            _option('--seeds', '11-15', 'number, or list: 1-5', type=arguments.seeds, metavar='N'),
             _count('--limit', 20_000, 'steps after which a run is given up'),
             argument(
                 '--algorithms',
@@ -116,7 +110,7 @@ BENCHMARKS = {
 NEEDS_ROS = ('bridge', 'latency', 'deploy')
 
 
-def _measure(name: str, chosen: argparse.Namespace) -> int:
+def _measure(name: str, chosen: argparse.Namespace) -> None:
     from mher_ros.bench import result
 
     result.make_folder(chosen.out)
@@ -126,15 +120,11 @@ def _measure(name: str, chosen: argparse.Namespace) -> int:
         require_rclpy()
     found = importlib.import_module(f'mher_ros.bench.{name}').measure(**given)
     values = result.to_dict(name, found, given)
-    interrupted = bool(found.figures.get('interrupted'))
-    # A partial result does not replace a whole one.
-    file = f'{name}.partial' if interrupted else name
-    path = result.write(file, values, found.picture, chosen.out)
+    path = result.write(name, values, found.picture, chosen.out)
     if chosen.json:
         print(json.dumps(values, allow_nan=False))
     else:
         print(*map(result.markdown_section, found.tables), path, sep='\n\n')
-    return INTERRUPTED if interrupted else 0
 
 
 def _all(chosen: argparse.Namespace) -> int:

@@ -23,8 +23,6 @@ REACH = 0.15  # half of the edge of the box of goals, before the workspace's sca
 
 @dataclasses.dataclass(frozen=True)
 class ReachOptions(TaskOptions):
-    """Options of ``reach``."""
-
     robot: str = option('fetch', 'the arm: a name from config/robots, or the path of a YAML file')
     control_period: float = option(0.04, 'time between two actions [s]', low=0.005, high=1.0)
     joint_speed: float = option(
@@ -87,7 +85,6 @@ class Reach(Task):
         return positions[self._chain], velocities[self._chain]
 
     def tool_pose(self) -> tuple[Vector, Vector]:
-        """Return position (3,) and orientation (4,) (w, x, y, z) of the tool."""
         return self.arm.tool_pose(self.joint_state()[0])
 
     def scene(self) -> tuple[mujoco.MjModel, mujoco.MjData, dict[str, Any]]:
@@ -127,7 +124,7 @@ class Reach(Task):
         tool = tuple(Field(f'tool_position_{axis}', 'm') for axis in 'xyz')
         period = self.commands_per_step * self.command_period
         units = dict(zip(names, self.arm.units, strict=True))
-        return TaskInterface(
+        return self._interface(
             task='reach',
             observation=(
                 *(Field(f'position_{name}', units[name]) for name in names),
@@ -142,10 +139,8 @@ class Reach(Task):
             action_meaning='joint_displacement',
             frame=self.arm.base_frame,
             control_period=period,
-            episode_steps=self.options.episode_steps,
             goal_low=tuple(self.workspace.low.tolist()),
             goal_high=tuple(self.workspace.high.tolist()),
-            success_threshold=self.options.threshold,
             achieved_index=tuple(range(2 * len(names), 2 * len(names) + 3)),
         )
 

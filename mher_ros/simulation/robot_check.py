@@ -264,13 +264,10 @@ class RobotCheck:
 
 def draw_check(check: RobotCheck, path: Path) -> None:
     """Draw the arm at home and the workspace, from two sides, into a PNG file."""
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     links = check.links(check.home)
-    figure = pyplot.figure(figsize=(11, 5), layout='constrained')
+    figure = Figure(figsize=(11, 5), layout='constrained')
     colours = ((True, 'tab:green', 'reached'), (False, 'tab:red', 'not reached'))
     for index, (elevation, azimuth) in enumerate(((20, -60), (0, -90)), 1):
         view: Any = figure.add_subplot(1, 2, index, projection='3d')
@@ -291,7 +288,6 @@ def draw_check(check: RobotCheck, path: Path) -> None:
     view.legend()
     figure.suptitle(f'{check.robot.name}, in {check.arm.base_frame}')
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
 
 
 def _model_text(robot: Robot, urdf: Path | None) -> str | None:

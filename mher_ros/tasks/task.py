@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 import dataclasses
-from typing import Any, ClassVar, TYPE_CHECKING
+from typing import Any, ClassVar
 
 import gymnasium
 from gymnasium import spaces
@@ -14,9 +14,6 @@ from mher_ros.options import check, option
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Array = Vector
 Observation = dict[str, Array]
@@ -91,7 +88,7 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         return observation, float(reward), False, self._steps_left <= 0, info
 
     @classmethod
-    def step_batch(cls, tasks: Sequence[Self], actions: NDArray[np.float32]) -> Array:
+    def step_batch(cls, tasks: Sequence[Task], actions: NDArray[np.float32]) -> Array:
         """Return observations (B, n) after one step of B tasks with actions (B, k)."""
         # Faster than ``step``, because it computes no rewards.
         checked = tasks[0].checked_action(actions, len(tasks))

@@ -25,8 +25,6 @@ GOOD, BAD, PLAIN = '#2b8a3e', '#c92a2a', '#343a40'
 
 
 class Button(enum.Enum):
-    """The buttons, with their labels."""
-
     STOP = 'Stop the arm'
     RESUME = 'Resume'
     RANDOM_GOAL = 'Random goal'
@@ -103,7 +101,6 @@ class LivePage:
         self.arm = arm
 
     def say(self, lines: Sequence[Line]) -> None:
-        """Show these lines of text."""
         if tuple(lines) != self._lines:
             self._lines = tuple(lines)
             self._text.content = (

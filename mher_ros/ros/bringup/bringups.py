@@ -52,8 +52,6 @@ class TrainSim(Bringup, RunArguments):
 
 @dataclasses.dataclass(frozen=True)
 class PolicyBringup(Bringup, PolicyArguments):
-    """A policy that moves an arm."""
-
     goal_topic: str = option(
         GOAL_TOPIC, 'topic of goals of type PoseStamped; change it if Nav2 uses goal_pose'
     )

@@ -33,7 +33,6 @@ class StopRequest:
         self.failed = False  # whether the reason is a failure
 
     def __call__(self) -> bool:
-        """Return whether a stop was requested."""
         return self._asked
 
     def ask(self, *_: Any) -> None:
@@ -129,7 +128,6 @@ def _run(
 
 
 def import_node(name: str) -> Any:
-    """Return the module of a node."""
     if name in ('policy_node', 'view_node'):
         # They render nothing, and MuJoCo starts faster without a renderer.
         os.environ.setdefault('MUJOCO_GL', 'disable')

@@ -70,7 +70,6 @@ class Frames:
         return rotation.reshape(3, 3), np.array(translation)
 
     def close(self) -> None:
-        """End the subscriptions to tf."""
         if self._tf is not None:
             self._listener.unregister()
 

@@ -121,7 +121,6 @@ class PolicyNode(LifecycleNode):
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
-        """Release policy and arm."""
         self._leave()
         return super().on_cleanup(state)
 
@@ -173,7 +172,6 @@ class PolicyNode(LifecycleNode):
         )
 
     def _diagnose(self) -> tuple[DeploymentStatus, dict[str, str]]:
-        """Return the status, and figures for people."""
         deployment = self._deployment
         return self._make_status(), {} if deployment is None else deployment.figures()
 

@@ -33,8 +33,6 @@ GIVE_UP = 1.0  # delay that is no longer caught up [s]
 
 @dataclasses.dataclass(frozen=True)
 class SimOptions:
-    """Parameters of sim_node."""
-
     task: str = option('fetch_reach', 'task whose arm to simulate', choices=tuple(PAPER_TASKS))
     robot: str = option(
         '',
@@ -143,7 +141,6 @@ class SimNode(Node):
         return Topics()
 
     def run(self, stop: StopRequest) -> None:
-        """Step until asked to stop."""
         options = self.options
         self.get_logger().info(
             f'{self._name}: {len(self._plant.joint_names)} joints, commanded by '
@@ -238,7 +235,6 @@ class SimNode(Node):
         return SetBool.Response(success=True, message='paused' if request.data else 'running')
 
     def _make_status(self) -> SimulationStatus:
-        """Return the status."""
         how = 'on command' if self.options.stepping == 'lockstep' else 'in real time'
         with self._lock:
             return SimulationStatus(
@@ -255,7 +251,6 @@ class SimNode(Node):
             )
 
     def _diagnose(self) -> tuple[SimulationStatus, dict[str, str]]:
-        """Return the status, and figures since the last call."""
         late, lost = self._late, self._lost
         self._late = self._lost = 0.0
         status = self._make_status()
@@ -271,7 +266,6 @@ class SimNode(Node):
 
 
 def run(stop: StopRequest) -> None:
-    """Run the node until asked to stop."""
     node = SimNode()
     with spinning(node, stop):
         node.run(stop)

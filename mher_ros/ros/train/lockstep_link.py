@@ -125,7 +125,6 @@ class LockstepLink(ArmLink):
         return self._state_at(stamp + self._period, lambda: self._send(stamp, command))
 
     def close(self) -> None:
-        """Release the shared core."""
         self._core.leave()
 
     def reset(self, seed: int) -> JointVectors:

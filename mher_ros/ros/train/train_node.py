@@ -14,12 +14,7 @@ from mher_ros.errors import StopRequested
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.run.arguments import RunArguments
 from mher_ros.learning.run.progress import curve_of, Pace, Progress, Row, row_text
-from mher_ros.learning.run.session import (
-    exported_text,
-    plan_arguments,
-    plan_text,
-    start_training,
-)
+from mher_ros.learning.run.session import exported_text, plan_arguments, plan_text, start_training
 from mher_ros.learning.run.trainer import StopReason, Trainer
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
@@ -156,7 +151,6 @@ class TrainNode(Node):
         return Trigger.Response(success=True, message=text)
 
     def _make_status(self) -> TrainingStatus:
-        """Return the status."""
         progress, interface = self._progress, self.env.interface
         waited, left = self.env.link.silence(), progress.seconds_left()
         waits, why = waited > LOG_AFTER, ''
@@ -184,7 +178,6 @@ class TrainNode(Node):
         )
 
     def _diagnose(self) -> tuple[TrainingStatus, dict[str, str]]:
-        """Return the status, and figures for people."""
         is_stepped = self.options.stepping == 'lockstep'
         return self._make_status(), {
             'commands repeated' if is_stepped else 'periods missed': str(self.env.link.repeats),
@@ -193,8 +186,6 @@ class TrainNode(Node):
 
 
 class RosProgress(Progress):
-    """Publishes a run's figures, and logs its messages."""
-
     def __init__(
         self, node: Node, unit: str, most_steps: int, evaluated: Callable[[], None]
     ) -> None:
@@ -215,7 +206,6 @@ class RosProgress(Progress):
 
     @property
     def epoch(self) -> int:
-        """Evaluations done."""
         return len(self._rows)
 
     def seconds_left(self) -> float | None:
@@ -232,7 +222,6 @@ class RosProgress(Progress):
             self._logger.info(f'continuing after {rows[-1]["env_steps"]} steps')
 
     def activity(self, text: str, env_steps: int, updates: int) -> None:
-        """Keep activity, steps and updates for the status."""
         self.state = self.doing = text
         self.env_steps, self.updates = env_steps, updates
         self._pace.note(env_steps, time.monotonic())
@@ -245,7 +234,6 @@ class RosProgress(Progress):
             self._logger.info(self.doing)
 
     def row(self, row: Row) -> None:
-        """Publish the figures of one evaluation."""
         self.success_rate = row['success_rate']
         for publisher, figure in (
             (self._success, self.success_rate),
@@ -259,11 +247,9 @@ class RosProgress(Progress):
         self._logger.info(row_text(row, self._unit))
 
     def notice(self, text: str) -> None:
-        """Log a message."""
         self._logger.info(text)
 
     def warning(self, text: str) -> None:
-        """Log a warning."""
         self._logger.warning(text)
 
 
@@ -299,7 +285,6 @@ def _plan(options: TrainOptions) -> tuple[TrainConfig, Path]:
 
 
 def run(stop: StopRequest) -> None:
-    """Run the node until its run has ended, or a stop is requested."""
     # Service calls wait for the interpreter while networks learn: keep that short.
     sys.setswitchinterval(0.001)
     try:
