@@ -151,6 +151,6 @@ def _registered(env: Any, goal_map: Callable[[Array], Array] | None) -> str:
     name = getattr(env, '__name__', type(env).__name__)
     if name not in TASKS:
         register_task(name, env, goal_map)
-    elif not TASKS.is_entry(name, env) and goal_map is None:
+    elif TASKS[name] is not env and goal_map is None:
         raise OptionError(f'another task is named {name}: use register_task with a new name')
     return name

@@ -25,11 +25,7 @@ def read_at_most(path: Path, most: int) -> bytes:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """
-    Write ``content`` to ``path``, completely or not at all.
-
-    A full disk or a missing permission raises OSError and leaves the previous file.
-    """
+    """Write ``content`` completely, or raise OSError and leave the previous file."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
         with os.fdopen(handle, 'wb') as file:
@@ -59,12 +55,9 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def share_folder() -> Path:
-    """
-    Return the folder with ``config/`` that belongs to this code.
-
-    This is ``share/mher_ros`` of its installation prefix (colcon or pip), or the checkout. The
-    search starts at this file, so it needs no environment variable, and finds no other one.
-    """
+    """Return the folder with ``config/`` that belongs to this code."""
+    # This is ``share/mher_ros`` of its installation prefix (colcon or pip), or the checkout. The
+    # search starts at this file, so it needs no environment variable, and finds no other one.
     for folder in Path(__file__).resolve().parents:
         for candidate in (folder / 'share' / 'mher_ros', folder):
             if (candidate / 'package.xml').is_file():

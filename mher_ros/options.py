@@ -36,12 +36,7 @@ def option(
     high: float | None = None,
     choices: tuple[Any, ...] | None = None,
 ) -> Any:
-    """
-    Declare one field of an options dataclass.
-
-    ``low`` and ``high`` are inclusive. The default is a value of the field's own type: a
-    tuple of numbers, a number, a bool or a string.
-    """
+    """Declare a field of an options dataclass; ``low`` and ``high`` are inclusive."""
     metadata = {'help': help, 'low': low, 'high': high, 'choices': choices}
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -177,11 +172,7 @@ class SettingsError(OptionError):
 
 
 class Settings:
-    """
-    One mapping of a YAML file; a key whose value is null counts as missing.
-
-    Methods return the checked value of a key, or the default if the key is missing.
-    """
+    """One mapping of a YAML file; a key that is missing or null has its default."""
 
     def __init__(self, content: Any, prefix: str = '') -> None:
         if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):

@@ -99,13 +99,10 @@ def sb3_model(algorithm: str, env: Any, hidden: Sequence[int], seed: int, **sett
 
 
 class Sb3Learner:
-    """
-    SAC or DDPG with HER, on one core.
+    """SAC or DDPG with HER, on one core."""
 
-    The replay buffer has room for ``limit`` steps instead of the zoo's million. It still keeps all
-    steps, and HerReplayBuffer, which searches the whole buffer for every batch, is faster.
-    """
-
+    # The replay buffer has room for ``limit`` steps instead of the zoo's million. It still keeps
+    # all steps, and HerReplayBuffer, which searches the whole buffer for every batch, is faster.
     def __init__(self, algorithm: str, seed: int, limit: int, schedule: Schedule) -> None:
         from stable_baselines3.common.logger import Logger
         from stable_baselines3.common.noise import NormalActionNoise

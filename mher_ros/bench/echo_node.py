@@ -31,13 +31,10 @@ PATIENCE = 0.05  # longest time between two checks whether to stop [s]
 
 
 class EchoNode(Node):
-    """
-    Waits for joint states as policy_node does, and answers each.
+    """Waits for joint states as policy_node does, and answers each."""
 
-    If plain, it deserialises the joint state, and fills a message with its first numbers.
-    Otherwise it does not read the joint state, and publishes constant numbers with a new stamp.
-    """
-
+    # If plain, it deserialises the joint state, and fills a message with its first numbers.
+    # Otherwise it does not read the joint state, and publishes constant numbers with a new stamp.
     def __init__(self) -> None:
         super().__init__('echo_node')
         output = self.declare_parameter('output', 'twist').value

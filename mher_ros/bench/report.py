@@ -15,11 +15,7 @@ EMPTY = f'# Benchmarks\n\n{BEGIN}\n{END}\n'
 
 
 def write_report(page: Path, folder: Path, summaries: Mapping[str, str]) -> None:
-    """
-    Write the results in ``folder`` of the benchmarks in ``summaries`` into the page.
-
-    Text before and after the two marks of the page stays as it is.
-    """
+    """Write the results in ``folder`` between the two marks of the page; the rest stays."""
     before = page.read_text() if page.exists() else EMPTY
     head, begin, rest = before.partition(BEGIN)
     _, end, tail = rest.partition(END)

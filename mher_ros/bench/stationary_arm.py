@@ -58,9 +58,8 @@ class StationaryArm:
         for namespace in nodes:
             topic = f'{namespace}/{topics["joint_states"]}'
             self._states[namespace] = node.create_publisher(JointState, topic, RELIABLE_QUEUE)
-            self._commands.append(
-                PolledTopic(node, MESSAGES[output], f'{namespace}/{topics[output]}')
-            )
+            topic = f'{namespace}/{topics[output]}'
+            self._commands.append(PolledTopic(node, MESSAGES[output], topic))
             topic = f'{namespace}/{topics["robot_description"]}'
             self._models.append(node.create_publisher(String, topic, LATCHED))
             self._models[-1].publish(model)

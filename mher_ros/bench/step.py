@@ -22,12 +22,9 @@ LENGTH = 50  # steps of an episode of the baseline
 
 
 def measure(rounds: int) -> Result:
-    """
-    Time steps of fetch_reach and of FetchReach-v4, and evaluations of 100 goals.
-
-    Steps are in CPU time. Evaluations are in wall time: the loop tries one goal after the other,
-    as most evaluation code does.
-    """
+    """Time steps of fetch_reach and of FetchReach-v4, and evaluations of 100 goals."""
+    # Steps are in CPU time. Evaluations are in wall time: the loop tries one goal after the other,
+    # as most evaluation code does.
     import gymnasium
     import gymnasium_robotics
 

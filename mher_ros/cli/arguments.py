@@ -102,5 +102,16 @@ def names(text: str) -> list[str]:
     return found
 
 
+SET = argument(
+    '--set',
+    'change any option, such as agent.batch=256 or task.threshold=0.02; may be repeated; '
+    '`mher options` lists them',
+    action='append',
+    default=[],
+    metavar='KEY=VALUE',
+)
+WORKERS = argument(
+    '--workers', 'threads that evaluate (default: cores, 1 for point2d)', type=positive
+)
 JSON = argument('--json', 'print one JSON object', action='store_true')
 GOALS_SEED = argument('--seed', 'of the goals (default 0)', type=seed, default=0)

@@ -10,7 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from mher_ros.cli.arguments import argument, Command, FAILED, JSON, names, positive, seeds
+from mher_ros.cli.arguments import argument, Command, FAILED, JSON, names, positive, seeds, SET
 from mher_ros.options import OptionError, read_changes
 
 if TYPE_CHECKING:
@@ -85,13 +85,7 @@ EXPERIMENT = Command(
         argument('--seeds', 'number, or list: 5, 1-5, 1,2,7 (default 5)', type=seeds, default='5'),
         argument('--tasks', "or 'all' (default: its own)", type=names, metavar='A,B'),
         argument('--algorithms', "or 'all' (default: its own)", type=names, metavar='A,B'),
-        argument(
-            '--set',
-            'change any option in all algorithms, see `mher options`; may be repeated',
-            action='append',
-            default=[],
-            metavar='KEY=VALUE',
-        ),
+        SET,
         argument(
             '--out', f'folder of runs and reports (default {OUT})', default=OUT, metavar='DIR'
         ),

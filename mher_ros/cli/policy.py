@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from mher_ros.cli.arguments import argument, Command, FAILED, GOALS_SEED, JSON, positive
+from mher_ros.cli.arguments import argument, Command, FAILED, GOALS_SEED, JSON, positive, WORKERS
 from mher_ros.registry import trust
 from mher_ros.tasks.rendering import choose_backend
 
@@ -61,7 +61,7 @@ EVALUATE = Command(
         POLICY,
         argument('--episodes', 'goals (default 100)', type=positive, default=100),
         GOALS_SEED,
-        argument('--workers', 'threads (default: cores, 1 for point2d)', type=positive),
+        WORKERS,
         ENV,
         JSON,
     ),

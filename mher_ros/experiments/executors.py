@@ -23,12 +23,9 @@ CONNECT_TIMEOUT = 10.0  # [s]
 
 
 def run_local(jobs: Sequence[Job], processes: int | None = None) -> Events:
-    """
-    Do the jobs in their order, by default as many at once as there are cores, and yield events.
-
-    If a process is killed, only its job is lost, and started again. The processes always end with
-    this one.
-    """
+    """Do the jobs in order, by default as many at once as there are cores, and yield events."""
+    # If a process is killed, only its job is lost, and started again. The processes always end
+    # with this one.
     waiting = collections.deque(jobs)
     losses: collections.Counter[Job] = collections.Counter()
     with contextlib.ExitStack() as stack:
@@ -113,12 +110,9 @@ def _end_with_parent() -> None:
 
 
 def run_on_ray(jobs: Sequence[Job], address: str) -> Events:
-    """
-    Do the jobs on the Ray cluster at ``address``, and yield events.
-
-    Every node of the cluster needs the same mher_ros, but no shared files: results come back
-    through Ray. Ray starts a job again if its worker ends.
-    """
+    """Do the jobs on the Ray cluster at ``address``, and yield events."""
+    # Every node of the cluster needs the same mher_ros, but no shared files: results come back
+    # through Ray. Ray starts a job again if its worker ends.
     ray = importlib.import_module('ray')
     _check_address(address)
     try:

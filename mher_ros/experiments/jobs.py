@@ -70,11 +70,7 @@ def jobs_of(experiment: Experiment, seeds: Sequence[int]) -> list[Job]:
 
 
 def sweep(jobs: Sequence[Job], folder: Path, execute: Executor) -> Iterator[tuple[Job, Event]]:
-    """
-    Yield the events of all jobs; results are kept below ``folder`` as they come.
-
-    A job that has a result there (same options, same seed, same code) is not run.
-    """
+    """Yield the events of all jobs; a job that has a result in ``folder`` is not run again."""
     results = folder / RESULTS
     with os_errors_as_option_errors(f'cannot write into the folder {folder}'):
         results.mkdir(parents=True, exist_ok=True)
@@ -96,11 +92,8 @@ def sweep(jobs: Sequence[Job], folder: Path, execute: Executor) -> Iterator[tupl
 
 
 def attempt(job: Job, code: str) -> Result | Failure:
-    """
-    Do the run; an error is returned, so that other runs continue.
-
-    ``code`` is the digest of the code in the process that asks; the run must use the same code.
-    """
+    """Do the run; an error is returned, so that other runs continue."""
+    # ``code`` is the digest of the code in the process that asks; the run must use the same code.
     # Computed again: the files may have changed since an earlier run of this process.
     here = code_digest_now()
     if code != here:

@@ -1,10 +1,8 @@
-"""
-Metrics of one run, and estimates over seeds with confidence intervals.
+"""Metrics of one run, and estimates over seeds with confidence intervals."""
 
-Intervals are bootstrapped over seeds, after Agarwal, Schwarzer, Castro, Courville and Bellemare:
-Deep reinforcement learning at the edge of the statistical precipice, NeurIPS 2021 (rliable). The
-generator's seed is fixed: the same runs give the same intervals.
-"""
+# Intervals are bootstrapped over seeds, after Agarwal, Schwarzer, Castro, Courville and Bellemare:
+# Deep reinforcement learning at the edge of the statistical precipice, NeurIPS 2021 (rliable). The
+# generator's seed is fixed: the same runs give the same intervals.
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses

@@ -241,11 +241,7 @@ def band(
     label: str,
     look: Mapping[str, Any],
 ) -> None:
-    """
-    Draw the median of runs, each (steps, values), and a band from quartile to quartile.
-
-    A run that ended earlier than others keeps its last value.
-    """
+    """Draw median and quartiles of runs (steps, values); an ended run keeps its last value."""
     steps, values = aligned(runs)
     low, middle, high = np.nanpercentile(values, (25, 50, 75), axis=0)
     every = max(1, len(steps) // 8)

@@ -1,9 +1,7 @@
-"""
-The arm of a task, commanded by joint positions like a real one.
+"""The arm of a task, commanded by joint positions like a real one."""
 
-Its model is the task's, without the constraint that moves the tool there: each joint has a drive
-with the limits of the arm's maker. The drives also carry the weight of the arm.
-"""
+# Its model is the task's, without the constraint that moves the tool there: each joint has a drive
+# with the limits of the arm's maker. The drives also carry the weight of the arm.
 
 from collections.abc import Callable
 from typing import Any
@@ -32,13 +30,10 @@ CRUISE = 0.97  # share of the velocity limit: other joints disturb the velocity
 
 
 class JointPlant(JointDrivenPlant):
-    """
-    Position drives on the seven joints of a task's arm.
+    """Position drives on the seven joints of a task's arm."""
 
-    A drive is a cascade: a position loop sets a velocity, and a velocity loop turns it into a
-    force within the joint's limit. Other joints keep their initial positions.
-    """
-
+    # A drive is a cascade: a position loop sets a velocity, and a velocity loop turns it into a
+    # force within the joint's limit. Other joints keep their initial positions.
     frame = 'world'
     period = PERIOD
 

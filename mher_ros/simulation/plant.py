@@ -53,11 +53,7 @@ class JointDrivenPlant(Plant):
     _target: Vector  # where they are to go (k,)
 
     def advance(self, command: Vector | None) -> None:
-        """
-        Move for one period towards joint positions (k,) [rad or m], clipped to the joints' ranges.
-
-        Without a command the last one is kept, as by a position controller.
-        """
+        """Move for one period towards positions (k,) [rad or m] in range; None: the last."""
         if command is not None:
             self._target = np.clip(self.checked_positions(command), self._lower, self._upper)
         self._move(lambda positions: self._drives.step(self._target - positions))

@@ -31,14 +31,11 @@ class ReachOptions(TaskOptions):
 
 
 class Reach(Task):
-    """
-    Joint velocities move the tool of any robot to a position.
+    """Joint velocities move the tool of any robot to a position."""
 
-    Actions go through the command path of deployment: for the agent, the safety filter is part of
-    the arm. The robot is simulated in this process, unless ``arm`` is given: then the arm is
-    commanded over topics, and this class only defines observations, goals and rewards.
-    """
-
+    # Actions go through the command path of deployment: for the agent, the safety filter is part
+    # of the arm. The robot is simulated in this process, unless ``arm`` is given: then the arm is
+    # commanded over topics, and this class only defines observations, goals and rewards.
     summary = 'joint motions bring the tool of a robot to a position in space'
     default_options = ReachOptions(episode_steps=50, threshold=0.05)
     options: ReachOptions

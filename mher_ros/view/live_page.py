@@ -142,16 +142,12 @@ class LivePage:
 
 
 class GoalHandle:
-    """
-    Arrows along the axes of the page, which one browser at a time can drag.
+    """Arrows along the axes of the page, which one browser at a time can drag."""
 
-    Only the position at release is a goal: an arm that followed the mouse could hit what lies on
-    its path. If a browser disconnects while it drags, the handle returns, and there is no goal.
-
-    A thread of the server moves it for browsers, and another thread for the owner of the page;
-    the lock keeps each operation whole.
-    """
-
+    # Only the position at release is a goal: an arm that followed the mouse could hit what lies on
+    # its path. If a browser disconnects while it drags, the handle returns, and there is no goal.
+    # A thread of the server moves it for browsers, and another thread for the owner of the page;
+    # the lock keeps each operation whole.
     def __init__(self, server: viser.ViserServer, on_release: Callable[[Vector], None]) -> None:
         """``on_release`` gets the position (3,) [m]."""
         self._server, self._on_release = server, on_release

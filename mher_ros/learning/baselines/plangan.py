@@ -25,13 +25,10 @@ MAX_ROWS = 5000  # states predicted in one call; more do not fit into the proces
 
 
 class PlanGanAgent(Learner):
-    """
-    Plans each action (Charlesworth and Montana 2020).
+    """Plans each action (Charlesworth and Montana 2020)."""
 
-    An ensemble of GANs learns, from relabelled episodes, steps towards goals; the planner predicts
-    trajectories with them. An action needs thousands of predictions.
-    """
-
+    # An ensemble of GANs learns, from relabelled episodes, steps towards goals; the planner
+    # predicts trajectories with them. An action needs thousands of predictions.
     dynamics: Dynamics
     loss_names = ('critic_loss', 'generator_loss', 'model_loss')
 

@@ -14,13 +14,9 @@ import threading
 import time
 
 from mher_ros.errors import MherError
+from mher_ros.ros.bringup import node_spec
 from mher_ros.ros.bringup.guardian import guarded
-from mher_ros.ros.bringup.node_spec import (
-    how_it_ended,
-    INTERRUPT_PATIENCE,
-    Role,
-    TERMINATE_PATIENCE,
-)
+from mher_ros.ros.bringup.node_spec import how_it_ended, Role
 
 OWN_NAME = 'mher'  # name before the lines of the supervisor itself
 
@@ -38,8 +34,8 @@ class Process:
 class Patience:
     """Times to wait [s]."""
 
-    interrupt: float = INTERRUPT_PATIENCE  # from SIGINT to SIGTERM
-    terminate: float = TERMINATE_PATIENCE  # from SIGTERM to SIGKILL
+    interrupt: float = node_spec.INTERRUPT_PATIENCE  # from SIGINT to SIGTERM
+    terminate: float = node_spec.TERMINATE_PATIENCE  # from SIGTERM to SIGKILL
     echo: float = 1.0  # a signal repeated within it counts once: `make` sends it twice
 
 

@@ -1,9 +1,4 @@
-"""
-A node as a process: start, signals, exit code.
-
-Few modules are imported before signals are handled, so that a node that is stopped while it starts
-ends cleanly.
-"""
+"""A node as a process; few imports precede the signal handlers, so that it can end early."""
 
 from __future__ import annotations
 

@@ -81,12 +81,9 @@ class _Template:
     """The bytes of a message around its stamp and its blocks of numbers."""
 
     def __init__(self, message: Any, *blocks: Block, received: bytes = b'') -> None:
-        """
-        Find the blocks of ``message``, whose numbers are replaced.
-
-        The padding of a message holds arbitrary bytes. So others are compared with the message as
-        ``received``, if its encoding is the same.
-        """
+        """Find the blocks of ``message``, whose numbers are replaced."""
+        # The padding of a message holds arbitrary bytes. So others are compared with the message
+        # as ``received``, if its encoding is the same.
         marks: list[array[float]] = []
         for part, field in blocks:
             numbers = getattr(part, field)

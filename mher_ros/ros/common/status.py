@@ -226,11 +226,7 @@ class ViewStatus(NodeStatus):
 
 
 class StatusPublisher:
-    """
-    Publishes what ``make_status`` returns: after urgent changes, and periodically.
-
-    Any thread may call ``publish``.
-    """
+    """Publishes what ``make_status`` returns: periodically, and after urgent changes."""
 
     def __init__(
         self,

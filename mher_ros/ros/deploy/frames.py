@@ -18,11 +18,7 @@ class NotYetError(GoalError):
 
 
 class Frames:
-    """
-    Poses of frames in the base frame, from tf2 if it is installed.
-
-    The base frame itself, and an empty frame, need no tf2.
-    """
+    """Poses of frames in the base frame, from tf2; the base frame itself needs no tf2."""
 
     def __init__(self, node: Node, base: str) -> None:
         self.base = base

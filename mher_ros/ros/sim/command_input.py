@@ -58,11 +58,7 @@ class ActionInput(_Commands):
         self._reader = ActionReader(len(plant.command_names))
 
     def take(self, deadline: float) -> tuple[int, Vector] | None:
-        """
-        Wait for the next action until ``deadline`` (``time.monotonic``).
-
-        Return the stamp [ns] of the state that it answers, and the action (k,), or None.
-        """
+        """Return the stamp [ns] that the next action answers and the action (k,), or None."""
         return self._next(self._actions, self._reader.read, deadline)
 
     def follow(self, period: float) -> Vector | None:

@@ -77,15 +77,11 @@ class SimOptions:
 
 
 class SimNode(Node):
-    """
-    Publishes ``joint_states`` and subscribes to commands.
+    """Publishes ``joint_states`` and subscribes to commands."""
 
-    The thread that calls ``run`` steps the arm; another one answers services.
-
-    Stamps are unique: the clock advances by one period with every step, and by two with a reset.
-    It starts at the system time in nanoseconds, so that two starts of this node share no stamp.
-    """
-
+    # The thread that calls ``run`` steps the arm; another one answers services. Stamps are unique:
+    # the clock advances by one period with every step, and by two with a reset. It starts at the
+    # system time in nanoseconds, so that two starts of this node share no stamp.
     def __init__(self) -> None:
         super().__init__('sim_node')
         self.options = declare(self, SimOptions(), changing=('seed',))

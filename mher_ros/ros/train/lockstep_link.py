@@ -7,14 +7,9 @@ from typing import Any
 
 from mher_ros.errors import ArmError, EpisodeLostError, StopRequested
 from mher_ros.interface import Vector
+from mher_ros.ros.common import raw_messages
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
-from mher_ros.ros.common.raw_messages import (
-    ActionWriter,
-    JointStateReader,
-    MessageError,
-    SECOND,
-    TrajectoryWriter,
-)
+from mher_ros.ros.common.raw_messages import JointStateReader, MessageError, SECOND
 from mher_ros.ros.common.shared_core import SharedCore
 from mher_ros.ros.common.status import SimulationStatus, subscribe_status
 from mher_ros.simulation.reach import Reach
@@ -115,7 +110,7 @@ class LockstepLink(ArmLink):
         self._period = round(task.interface.control_period * SECOND)
         self._expected = {'arm': task.interface.task, 'commands': 'action'}
         self._commands = self._node.create_publisher(Joy, 'action', RELIABLE_QUEUE)
-        self._write: Write = ActionWriter(len(task.interface.action)).write
+        self._write: Write = raw_messages.ActionWriter(len(task.interface.action)).write
         self._no_action = np.zeros(len(task.interface.action), np.float32)
 
     def exchange(self, command: NDArray[np.floating]) -> JointVectors:
@@ -193,11 +188,8 @@ class LockstepLink(ArmLink):
                 )
 
     def _wait_to_be_alone(self) -> None:
-        """
-        Wait until only one simulation publishes states.
-
-        A run that has received states before waits for the end of the other one; a new run ends.
-        """
+        """Wait until only one simulation publishes states."""
+        # A run that has received states before waits for the end of the other one; a new run ends.
         has_received, self._since = self._has_received, time.monotonic()
         while len(self._series()) > 1:
             self._check_stop('waiting for the arm')
@@ -306,11 +298,7 @@ class LockstepLink(ArmLink):
 
 
 class RobotLink(LockstepLink):
-    """
-    A link to the simulation of a robot: several filtered commands in one control period.
-
-    Commands are joint trajectories with the stamp of the state that they answer.
-    """
+    """A link to a simulated robot: several filtered trajectories in one control period."""
 
     _task: Reach
 
@@ -323,7 +311,7 @@ class RobotLink(LockstepLink):
         self._commands = self._node.create_publisher(
             JointTrajectory, robot.topics.joint_trajectory, RELIABLE_QUEUE
         )
-        self._write = TrajectoryWriter(arm.joint_names, task.command_period).write
+        self._write = raw_messages.TrajectoryWriter(arm.joint_names, task.command_period).write
         self._stepped = task.stepped_arm()
 
     def reset(self, seed: int) -> JointVectors:

@@ -56,11 +56,7 @@ class TrainOptions(RunArguments):
 
 
 class TrainNode(Node):
-    """
-    A run of the learner.
-
-    The thread that calls ``run`` learns; another one answers services and publishes diagnostics.
-    """
+    """A run; the thread of ``run`` learns, another one answers services and diagnoses."""
 
     def __init__(self, stop: StopRequest) -> None:
         super().__init__('train_node')
