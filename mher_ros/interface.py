@@ -94,9 +94,6 @@ class TaskInterface:
         """Return 0 for success and -1 otherwise, vectorised (Eq. 1)."""
         return np.where(self.is_success(achieved, desired), np.float32(0.0), np.float32(-1.0))
 
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
     def __post_init__(self) -> None:
         """Check ``action_meaning``, and that each index is a contiguous range of entries."""
         if self.action_meaning not in ACTION_MEANINGS:

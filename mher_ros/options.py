@@ -1,7 +1,5 @@
 """Declared options: a frozen dataclass whose fields have a help text and a range."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 import contextlib
 import dataclasses
@@ -188,21 +186,18 @@ class Settings:
         """List the keys that have a value."""
         return tuple(self._content)
 
-    def section(self, key: str) -> Settings:
+    def section(self, key: str) -> 'Settings':
         """Return the mapping below a key; an empty one if it is missing."""
         content = self._take(key, {}, lambda value: True, '')
         return Settings(content, self._prefix + key)
 
     def text(self, key: str, default: str = NEEDED) -> str:
-        """Return a text."""
         return str(self._take(key, default, _is_text, 'a text')).strip()
 
     def topic(self, key: str, default: str) -> str:
-        """Return the name of a ROS topic."""
         return str(self._take(key, default, _is_topic, 'the name of a ROS topic')).strip()
 
     def choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """Return one of several words."""
         expected = f'one of {", ".join(choices)}'
         return str(self._take(key, NEEDED, lambda value: value in choices, expected))
 

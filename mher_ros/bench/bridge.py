@@ -1,8 +1,6 @@
-"""
-Steps of a simulated arm behind ROS topics, against the same task in one process.
+"""Steps of a simulated arm behind ROS topics, against the same task in one process."""
 
-``python -m mher_ros.bench.bridge`` runs the node that answers the bare round trips.
-"""
+# ``python -m mher_ros.bench.bridge`` runs the node that answers the bare round trips.
 
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -14,6 +12,7 @@ from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress
 from mher_ros.errors import ArmError
 from mher_ros.experiments.tables import Table
+from mher_ros.interface import Vector
 from mher_ros.ros.common import raw_messages
 from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
@@ -44,8 +43,6 @@ PATIENCE = 0.05  # longest time between two checks whether to stop [s]
 TIMEOUT = 30.0  # time within which an action must be answered [s]
 NAMESPACE = '/bare'
 
-Rounds = NDArray[np.float64]
-
 
 def measure(steps: int) -> Result:
     """Step the arm over topics, the task in this process, and bare messages, in turn."""
@@ -70,7 +67,7 @@ def measure(steps: int) -> Result:
     return Result(figures, (_table(figures),), samples)
 
 
-def figures_of(seconds: Mapping[str, Rounds]) -> dict[str, Any]:
+def figures_of(seconds: Mapping[str, Vector]) -> dict[str, Any]:
     """Return the figures from the medians of step times [s], one value per round."""
     # ``ratio_possible`` is that of a bridge which adds nothing to a step but the bare round trip.
     bridged, direct, bare = (float(np.median(seconds[name])) for name in (BRIDGED, DIRECT, BARE))

@@ -1,11 +1,9 @@
-"""
-The baseline of policy_node's latency: a node that answers each joint state and does nothing else.
+"""The baseline of policy_node's latency: a node that only answers each joint state."""
 
-``python -m mher_ros.bench.echo_node FILE`` runs it, and writes its response times to FILE at the
-end. Parameters: ``output``, which command it publishes, ``twist`` or ``joint_trajectory`` with one
-point; ``robot``, whose topics, frame and joints it uses; ``command_rate`` [Hz]; ``plain``, whether
-it converts messages with rclpy.
-"""
+# ``python -m mher_ros.bench.echo_node FILE`` runs it, and writes its response times to FILE at the
+# end. Parameters: ``output``, which command it publishes, ``twist`` or ``joint_trajectory`` with
+# one point; ``robot``, whose topics, frame and joints it uses; ``command_rate`` [Hz]; ``plain``,
+# whether it converts messages with rclpy.
 
 from pathlib import Path
 import sys

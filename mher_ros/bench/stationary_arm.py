@@ -30,13 +30,10 @@ GOAL_PERIOD = 1.0  # time after which a node without a goal is sent it again [s]
 
 
 class StationaryArm:
-    """
-    One arm behind the topics of each of several namespaces.
+    """One arm behind the topics of each of several namespaces."""
 
-    The first namespace is that of a policy_node, whose goal is the position of the tool. Commands
-    are received, as by any arm, but have no effect.
-    """
-
+    # The first namespace is that of a policy_node, whose goal is the position of the tool.
+    # Commands are received, as by any arm, but have no effect.
     def __init__(
         self,
         context: Context,

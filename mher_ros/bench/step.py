@@ -1,6 +1,6 @@
 """How fast fetch_reach steps, against Gymnasium-Robotics' FetchReach-v4."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 import time
 from typing import Any
@@ -36,15 +36,12 @@ def measure(rounds: int) -> Result:
     seeds = [episode_seed(0, index) for index in range(GOALS)]
     options = override(ours.options, {'episode_steps': LENGTH})
 
-    def evaluation(workers: int | None) -> Callable[[], object]:
-        return partial(Evaluator(TASK, options, workers).run, _straight, seeds)
-
     steppers = {name: partial(_step, env, actions) for name, env in envs.items()}
     samples = take_turns(steppers, rounds)
     goals = take_turns(
         {
-            'all cores': evaluation(None),
-            'one core': evaluation(1),
+            'all cores': partial(Evaluator(TASK, options).run, _straight, seeds),
+            'one core': partial(Evaluator(TASK, options, 1).run, _straight, seeds),
             **{f'{name} in a loop': partial(_loop, env, seeds) for name, env in envs.items()},
         },
         rounds,

@@ -1,10 +1,8 @@
 """Executors of jobs: processes on this machine, or a Ray cluster."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Sequence
-import contextlib
+from contextlib import closing, ExitStack, suppress
 import importlib
 import logging
 import multiprocessing
@@ -28,9 +26,9 @@ def run_local(jobs: Sequence[Job], processes: int | None = None) -> Events:
     # with this one.
     waiting = collections.deque(jobs)
     losses: collections.Counter[Job] = collections.Counter()
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         count = min(processes or cores(), len(waiting))
-        idle = [stack.enter_context(_Worker()) for _ in range(count)]
+        idle = [stack.enter_context(closing(_Worker())) for _ in range(count)]
         busy: dict[Connection, _Worker] = {}
         while waiting or busy:
             while waiting and idle:
@@ -42,7 +40,7 @@ def run_local(jobs: Sequence[Job], processes: int | None = None) -> Events:
                 worker = busy.pop(pipe)
                 job, event = worker.job, worker.take()
                 if isinstance(event, Lost):
-                    idle.append(stack.enter_context(_Worker()))
+                    idle.append(stack.enter_context(closing(_Worker())))
                     losses[job] += 1
                     if losses[job] > RETRIES:
                         event = Failure(f'{event.reason}, {losses[job]} times')
@@ -65,10 +63,7 @@ class _Worker:
         # Only the process holds this end now: when it ends, reading from the pipe ends.
         theirs.close()
 
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._process.kill()
         self._process.join()
         self.pipe.close()
@@ -76,7 +71,7 @@ class _Worker:
     def begin(self, job: Job) -> None:
         """Send the process a job; if the process has ended, ``take`` returns that."""
         self.job = job
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self.pipe.send((job, code_digest()))
 
     def take(self) -> Event:

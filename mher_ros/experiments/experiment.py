@@ -48,11 +48,8 @@ def narrow(
     tasks: Sequence[str] | None = None,
     algorithms: Sequence[str] | None = None,
 ) -> Experiment:
-    """
-    Return the experiment with the variants on these tasks, with these names, in this order.
-
-    ``('all',)`` selects all, None the default ones.
-    """
+    """Return the experiment with the variants on these tasks, with these names, in order."""
+    # ``('all',)`` selects all, None the default ones.
 
     def selected(
         kind: str, given: Sequence[str] | None, default: tuple[str, ...], known: tuple[str, ...]

@@ -92,8 +92,11 @@ def sweep(jobs: Sequence[Job], folder: Path, execute: Executor) -> Iterator[tupl
 
 
 def attempt(job: Job, code: str) -> Result | Failure:
-    """Do the run; an error is returned, so that other runs continue."""
-    # ``code`` is the digest of the code in the process that asks; the run must use the same code.
+    """
+    Do the run; an error is returned, so that other runs continue.
+
+    ``code`` is the digest of the code in the process that asks; the run must use the same code.
+    """
     # Computed again: the files may have changed since an earlier run of this process.
     here = code_digest_now()
     if code != here:

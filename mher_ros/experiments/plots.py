@@ -18,6 +18,7 @@ from mher_ros.experiments.jobs import Job, Result
 from mher_ros.interface import Vector
 import numpy as np
 
+Runs = Sequence[tuple[Sequence[float], Sequence[float]]]  # (steps, values) of each run
 DATA = Path(__file__).parent / 'data'
 STYLE = rc_params_from_file(DATA / 'report.mplstyle', use_default_template=False)
 # Okabe and Ito's colours, safe for colour-blind readers, for the algorithms of the paper's
@@ -235,12 +236,7 @@ def panels(
             )
 
 
-def band(
-    ax: Axes,
-    runs: Sequence[tuple[Sequence[float], Sequence[float]]],
-    label: str,
-    look: Mapping[str, Any],
-) -> None:
+def band(ax: Axes, runs: Runs, label: str, look: Mapping[str, Any]) -> None:
     """Draw median and quartiles of runs (steps, values); an ended run keeps its last value."""
     steps, values = aligned(runs)
     low, middle, high = np.nanpercentile(values, (25, 50, 75), axis=0)
@@ -250,9 +246,7 @@ def band(
         ax.fill_between(steps, low, high, color=look['color'], alpha=0.18, linewidth=0)
 
 
-def aligned(
-    runs: Sequence[tuple[Sequence[float], Sequence[float]]],
-) -> tuple[Vector, Vector]:
+def aligned(runs: Runs) -> tuple[Vector, Vector]:
     """Return all steps (S,) of any run, and the last known values (R, S) at these steps."""
     steps = np.unique(np.concatenate([np.asarray(x, float) for x, _ in runs]))
     values = np.full((len(runs), len(steps)), np.nan)

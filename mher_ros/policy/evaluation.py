@@ -1,5 +1,6 @@
 """Evaluation of a policy file on its task."""
 
+import dataclasses
 from typing import Any
 
 from mher_ros.options import OptionError, override
@@ -61,8 +62,9 @@ def make_task(policy: OnnxPolicy) -> Task:
     except OptionError as error:
         raise PolicyFileError(f'the task of this policy is unknown here: {error}') from error
     task = make(name, options)
-    for key, here in task.interface.to_dict().items():
-        there = policy.interface.to_dict()[key]
+    expected = dataclasses.asdict(policy.interface)
+    for key, here in dataclasses.asdict(task.interface).items():
+        there = expected[key]
         # The workspace is simulated, and differs slightly between processors.
         tolerance = 1e-3 * task.interface.success_threshold
         is_close = key in WORKSPACE and np.allclose(here, there, rtol=0.0, atol=tolerance)

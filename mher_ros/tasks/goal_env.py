@@ -1,7 +1,5 @@
 """Any Gymnasium GoalEnv as a task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 from typing import Any, ClassVar

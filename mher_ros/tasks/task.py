@@ -1,7 +1,5 @@
 """Base class of the tasks: a Gymnasium GoalEnv that declares its interface."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Sequence
 import dataclasses
@@ -88,7 +86,7 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         return observation, float(reward), False, self._steps_left <= 0, info
 
     @classmethod
-    def step_batch(cls, tasks: Sequence[Task], actions: NDArray[np.float32]) -> Array:
+    def step_batch(cls, tasks: 'Sequence[Task]', actions: NDArray[np.float32]) -> Array:
         """Return observations (B, n) after one step of B tasks with actions (B, k)."""
         # Faster than ``step``, because it computes no rewards.
         checked = tasks[0].checked_action(actions, len(tasks))

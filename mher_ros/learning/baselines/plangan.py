@@ -1,7 +1,5 @@
 """PlanGAN: planning with predicted trajectories instead of an actor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 from typing import Any
@@ -128,7 +126,7 @@ class PlanNoise:
     order: Tensor  # (T - 1, R): permutation of trajectories over the generators per step
 
     @classmethod
-    def sample(cls, config: PlanConfig, rng: Generator) -> PlanNoise:
+    def sample(cls, config: PlanConfig, rng: Generator) -> 'PlanNoise':
         # All first actions use the same random numbers, which makes their scores comparable.
         steps, trajectories = config.steps - 1, config.trajectories
 

@@ -1,7 +1,5 @@
 """Strategies that propose new goals for transitions in hindsight."""
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 from typing import ClassVar
@@ -42,7 +40,7 @@ class GoalStrategy(abc.ABC):
         self.replay, self.interface = replay, interface
 
     @classmethod
-    def from_context(cls, context: RelabelContext) -> GoalStrategy:
+    def from_context(cls, context: RelabelContext) -> 'GoalStrategy':
         return cls(context.replay, context.interface)
 
     @abc.abstractmethod

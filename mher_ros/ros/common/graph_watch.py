@@ -64,12 +64,15 @@ class GraphWatch:
 
 
 class StateSources:
-    """Detects whether the joint states of one arm come from more than one publisher."""
+    """
+    Detects whether the joint states of one arm come from more than one publisher.
 
-    # Call ``take`` with every message, in the order of arrival; those of other joints are ignored.
-    # Each publisher numbers its messages. So numbers that decrease repeatedly are those of two
-    # publishers, and so are numbers that continue where they were before they decreased. If the
-    # middleware gives no numbers, joints that jump back and forth are the sign.
+    Call ``take`` with every message, in the order of arrival; those of other joints are ignored.
+    Each publisher numbers its messages. So numbers that decrease repeatedly are those of two
+    publishers, and so are numbers that continue where they were before they decreased. If the
+    middleware gives no numbers, joints that jump back and forth are the sign.
+    """
+
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._marks = [_encoded(name) for name in joint_names]
         self._reader = JointStateReader(joint_names, needs_velocities=False)

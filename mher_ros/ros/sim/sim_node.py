@@ -9,6 +9,7 @@ from mher_ros.interface import Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Topics
+from mher_ros.ros.bringup.node_spec import ROBOT_HELP
 from mher_ros.ros.common.diagnostics import report_diagnostics
 from mher_ros.ros.common.parameters import declare
 from mher_ros.ros.common.polled_topic import RELIABLE_QUEUE
@@ -36,8 +37,7 @@ class SimOptions:
     task: str = option('fetch_reach', 'task whose arm to simulate', choices=tuple(PAPER_TASKS))
     robot: str = option(
         '',
-        "arm to simulate instead of a task's, under the topics of the real one: a name from "
-        'config/robots, or the path of a YAML file',
+        f"arm to simulate instead of a task's, under the topics of the real one: {ROBOT_HELP}",
     )
     output: str = option(
         'robot',

@@ -58,8 +58,7 @@ class ArmEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: ArrayLike) -> Outcome:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
-        if self._state is None:
-            raise gymnasium.error.ResetNeeded('call reset first')
+        self.joint_state()  # raises before the first reset
         checked = self.task.checked_action(action)
         try:
             self._state = self.link.exchange(checked)

@@ -1,6 +1,7 @@
 """Links to simulated arms that wait for each command: lockstep."""
 
 from collections.abc import Callable
+import contextlib
 import threading
 import time
 from typing import Any
@@ -62,18 +63,12 @@ class ArmLink:
 
 
 class LockstepLink(ArmLink):
-    """
-    A link to the simulation of a task: one control period for each action.
+    """A link to the simulation of a task: one control period for each action."""
 
-    The caller must spin ``node``, which receives the responses of services. ``arm`` names the node
-    whose ``reset`` starts an episode. Its ``status`` has the name of the arm, and after each reset
-    the stamp of the first joint state.
-
-    A command carries the stamp of the state it answers. If that is the latest, the arm steps and
-    publishes the next state, stamped one period later; otherwise it publishes the latest again.
-    So a lost, duplicated or late message never adds or skips a step. Stamps of another series mean
-    that the arm was restarted: the episode is lost.
-    """
+    # A command carries the stamp of the state it answers. If that is the latest, the arm steps and
+    # publishes the next state, stamped one period later; otherwise it publishes the latest again.
+    # So a lost, duplicated or late message never adds or skips a step. Stamps of another series
+    # mean that the arm was restarted: the episode is lost.
 
     def __init__(
         self,
@@ -83,6 +78,7 @@ class LockstepLink(ArmLink):
         timeout: float = 10.0,
         asked_to_stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        """``arm``: node that is reset; the caller spins ``node``, which gets its responses."""
         self._node, self._task, self._timeout = node, task, timeout
         self._asked_to_stop = asked_to_stop
         self._connect(task)
@@ -147,10 +143,8 @@ class LockstepLink(ArmLink):
             self._check_arm(after)
             # A node that was restarted in the meantime does not have the seed.
             if self._set_parameters is None or after.seed == seed:
-                try:
+                with contextlib.suppress(EpisodeLostError):
                     return self._state_at(after.reset_stamp, self._ask_for_state)
-                except EpisodeLostError:
-                    pass
 
     def _send(self, stamp: int, command: NDArray[np.floating]) -> None:
         """Publish a command (k,) that answers the state stamped ``stamp`` [ns]."""

@@ -164,7 +164,7 @@ class TrainNode(Node):
             interface.goal[0].unit,
             progress.env_steps,
             self.config.schedule.steps,
-            progress.epoch,
+            len(progress.rows),
             progress.updates,
             progress.success_rate,
             left,
@@ -188,7 +188,7 @@ class RosProgress(Progress):
         """Call ``evaluated`` whenever the rows have changed."""
         self._evaluated = evaluated
         self._logger, self._unit, self._most_steps = node.get_logger(), unit, most_steps
-        self._rows: list[Row] = []
+        self.rows: list[Row] = []
         self._curve = node.create_publisher(Float64MultiArray, '~/curve', LATCHED)
         self._success = node.create_publisher(Float64, '~/success_rate', 10)
         self._error = node.create_publisher(Float64, '~/final_error', 10)
@@ -200,18 +200,14 @@ class RosProgress(Progress):
         # A new run: subscribers that show the curve of another one clear it.
         self._curve.publish(curve_message([]))
 
-    @property
-    def epoch(self) -> int:
-        return len(self._rows)
-
     def seconds_left(self) -> float | None:
         """Return the time until all steps are done, at the pace so far [s]; None: not known."""
         return self._pace.seconds_until(self._most_steps, time.monotonic())
 
     def resume(self, rows: Sequence[Row]) -> None:
         """Publish the curve of the resumed run, and log its steps."""
-        self._rows = list(rows)
-        self._curve.publish(curve_message(self._rows))
+        self.rows = list(rows)
+        self._curve.publish(curve_message(self.rows))
         if rows:
             self.success_rate = rows[-1]['success_rate']
             self._evaluated()
@@ -237,8 +233,8 @@ class RosProgress(Progress):
         ):
             if figure is not None:  # 0 would be a perfect result
                 publisher.publish(Float64(data=float(figure)))
-        self._rows.append(row)
-        self._curve.publish(curve_message(self._rows))
+        self.rows.append(row)
+        self._curve.publish(curve_message(self.rows))
         self._evaluated()
         self._logger.info(row_text(row, self._unit))
 

@@ -173,13 +173,10 @@ class _Sent(NamedTuple):
 
 
 class PageGoals:
-    """
-    Sends goals to policy_node while that is active.
+    """Sends goals to policy_node while that is active."""
 
-    The handle shows the goal: it moves to each accepted goal, and back if a goal is refused. It is
-    only offered if the arm is drawn in the frame of goals.
-    """
-
+    # The handle shows the goal: it moves to each accepted goal, and back if a goal is refused. It
+    # is only offered if the arm is drawn in the frame of goals.
     def __init__(self, node: Node, page: LivePage, nodes: WatchedNodes) -> None:
         self._node, self._page, self._nodes = node, page, nodes
         self._publisher = node.create_publisher(PoseStamped, 'goal_pose', 10)
