@@ -114,4 +114,4 @@ WORKERS = argument(
     '--workers', 'threads that evaluate (default: cores, 1 for point2d)', type=positive
 )
 JSON = argument('--json', 'print one JSON object', action='store_true')
-GOALS_SEED = argument('--seed', 'of the goals (default 0)', type=seed, default=0)
+GOALS_SEED = argument('--seed', 'seed of the goals (default 0)', type=seed, default=0)

@@ -127,7 +127,7 @@ DEMO = Command(
     _demo,
     (
         argument('--out', 'folder (default demo_run; replaced)', default='demo_run'),
-        argument('--seed', 'default 0', type=seed, default=0),
+        argument('--seed', 'seed of the run (default 0)', type=seed, default=0),
         argument('--view', 'also show it in a browser; prints the address', action='store_true'),
     ),
 )

@@ -37,7 +37,7 @@ def _rounds(default: int) -> Argument:
     return _count('--rounds', default, 'turns of each contestant')
 
 
-SEED = _option('--seed', 0, 'of training, and of goals', type=arguments.seed)
+SEED = _option('--seed', 0, 'seed of training and of goals', type=arguments.seed)
 POLICY = argument(
     '--policy', 'policy file (default: one is trained, once, below runs/deploy)', metavar='FILE'
 )
@@ -69,13 +69,13 @@ BENCHMARKS = {
     'bridge': Benchmark(
         'steps of fetch_reach behind ROS topics against those in one process and bare messages',
         'a minute',
-        (_count('--steps', 10_000, 'steps of each'),),
+        (_count('--steps', 10_000, 'steps of each contestant'),),
     ),
     'latency': Benchmark(
         'time from a joint state to its command, against nodes that only echo',
         '4 minutes',
         (
-            _count('--seconds', 10, 'of each output, rate and load'),
+            _count('--seconds', 10, 'seconds for each output, rate and load'),
             argument(
                 '--rates',
                 'joint states per second (default 25,100,500)',
@@ -92,7 +92,7 @@ BENCHMARKS = {
         '6 minutes',
         (
             _option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
-            _count('--goals', 100, 'that the arm is sent to'),
+            _count('--goals', 100, 'goals that the arm is sent to'),
             argument(
                 '--output', "kind of command (default: that of the robot's file)", default='robot'
             ),

@@ -83,7 +83,7 @@ EXPERIMENT = Command(
     (
         argument('name', 'without it, all experiments are listed', metavar='NAME', nargs='?'),
         argument('--seeds', 'number, or list: 5, 1-5, 1,2,7 (default 5)', type=seeds, default='5'),
-        argument('--tasks', "or 'all' (default: its own)", type=names, metavar='A,B'),
+        argument('--tasks', "tasks, or 'all' (default: its own)", type=names, metavar='A,B'),
         argument('--algorithms', "or 'all' (default: its own)", type=names, metavar='A,B'),
         SET,
         argument(

@@ -69,7 +69,7 @@ def _train(chosen: argparse.Namespace) -> int:
             print(f'policy so far: mher export {where}')
         print(f'run:    {folder}')
         if ending is StopReason.REQUESTED:
-            print(f'go on with: mher train {config.task_name} --resume --out {where}')
+            print(f'continue with: mher train {config.task_name} --resume --out {where}')
     return INTERRUPTED if ending is StopReason.REQUESTED else 0
 
 

@@ -87,7 +87,7 @@ class RelabelConfig:
     )
     probability: float = _fraction(0.8, 'fraction of transitions that are relabelled')
     random_share: float = _fraction(
-        0.0, 'fraction of transitions whose original goal is first replaced as by goals=random'
+        0.0, 'fraction of transitions that first get a random goal, as by goals=random'
     )
     steps: int = option(5, 'length n of the model rollout', low=0, high=1000)
     rollout_noise: float = _not_negative(0.2, 'standard deviation of action noise in rollouts')

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Wall = tuple[float, float, float, float]  # a rectangle: x_low, x_high, y_low, y_high
 
 POINT_RADIUS = 0.03  # radius of the point, as a share of half the square's side
-WALL_HEIGHT = 0.1  # likewise
+WALL_HEIGHT = 0.1  # the same
 FROM_ABOVE = {'lookat': (0.0, 0.0, 0.0), 'azimuth': 90.0, 'elevation': -90.0}
 
 
