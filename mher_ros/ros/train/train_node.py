@@ -271,7 +271,7 @@ def _plan(options: TrainOptions) -> tuple[TrainConfig, Path]:
         default = getattr(task_class(task).default_options, name)
         if getattr(config.task, name) != default:
             raise OptionError(
-                f'task.{name} is an option of the arm, which has its default in sim_node: {default}'
+                f'task.{name} is an option of the arm, which sim_node sets to {default}'
             )
     return config, folder
 
