@@ -72,25 +72,25 @@ test: $(PACKAGE_STAMP) ## run the tests, the fast ones first
 		|| $(AGAIN) -m slow --timeout 900 $(PYTEST_ARGS)
 
 .PHONY: nightly
-nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves an arm
+nightly: $(PACKAGE_STAMP) ## run the property tests of the command path with 10,000 random examples each
 	$(VENV)/bin/python -m pytest -q test -m nightly --hypothesis-profile nightly $(PYTEST_ARGS)
 
 .PHONY: campaign
-campaign: $(PACKAGE_STAMP) ## judge policy_node over DDS from outside (SEQUENCES=1000, OUTPUTS, SEED; 45 minutes)
+campaign: $(PACKAGE_STAMP) ## check policy_node over DDS from another process (SEQUENCES=1000, OUTPUTS, SEED; 45 minutes)
 	$(VENV)/bin/python test/campaign/campaign.py --sequences $(SEQUENCES) --outputs $(OUTPUTS) --seed $(SEED) $(CAMPAIGN_ARGS)
 
 .PHONY: explore
-explore: $(PACKAGE_STAMP) ## judge train_node from outside while it explores two robots (STEPS=10000; 25 minutes)
+explore: $(PACKAGE_STAMP) ## check train_node from another process while it explores with two robots (STEPS=10000; 25 minutes)
 	for robot in fetch ur5e; do for stepping in lockstep realtime; do \
 		$(VENV)/bin/python test/campaign/explore.py --robot $$robot --stepping $$stepping --steps $(STEPS) || exit 1; \
 	done; done
 
 .PHONY: demo
-demo: $(PACKAGE_STAMP) ## train, export and run a small policy (VIEW=1: in a browser, too)
+demo: $(PACKAGE_STAMP) ## train, export and deploy a policy (VIEW=1: also show it in a browser)
 	$(VENV)/bin/mher demo $(if $(filter-out 0,$(VIEW)),--view) $(DEMO_ARGS)
 
 .PHONY: bench
-bench: $(PACKAGE_STAMP) ## measure all, for an hour and a half, into docs/benchmarks.md
+bench: $(PACKAGE_STAMP) ## run all benchmarks (an hour and a half) and write docs/benchmarks.md
 	$(VENV)/bin/mher bench all --page docs/benchmarks.md --out docs/benchmarks $(BENCH_ARGS)
 
 .PHONY: lint
@@ -101,7 +101,7 @@ lint: $(PACKAGE_STAMP) ## check style, types and the direction of imports
 	$(VENV)/bin/mypy
 
 .PHONY: format
-format: $(PACKAGE_STAMP) ## rewrite the code as lint wants it
+format: $(PACKAGE_STAMP) ## format the code with ruff
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
@@ -131,7 +131,7 @@ pins: ## resolve requirements/*.in again (needs uv; UPGRADE=--upgrade for new ve
 	$(COMPILE) $(UPGRADE) -o requirements/docs.txt requirements/docs.in
 
 .PHONY: clean
-clean: ## remove the environments, builds and caches; keeps what runs have written
+clean: ## remove environments, builds and caches; keep the results of runs
 	rm -rf $(VENV) $(DOCS_VENV) build install log *.egg-info
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find mher_ros test -name __pycache__ -prune -exec rm -rf {} +

@@ -1,5 +1,5 @@
 """
-Send an arm's tool to goals, one after the other, and print its distance from each.
+Send goals to an arm, one after the other, and print the distance of the tool from each.
 
 Start an arm first, for example ``mher up deploy_sim``. If the arm has a namespace, add
 ``--ros-args -r __ns:=/left``.
@@ -28,7 +28,7 @@ def main() -> int:
         default=FOR_FETCH,
         help="goals in the arm's base frame [m], three numbers each; none: three for Fetch",
     )
-    parser.add_argument('--timeout', type=float, default=20.0, help='for each goal [s]')
+    parser.add_argument('--timeout', type=float, default=20.0, help='time limit for each goal [s]')
     chosen = parser.parse_args(remove_ros_args(sys.argv)[1:])
     if len(chosen.numbers) % 3:
         parser.error(f'three numbers for each goal are expected, got {len(chosen.numbers)}')
@@ -37,7 +37,7 @@ def main() -> int:
     # As `mher up` does: only arms of this machine, unless the variable is set.
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     rclpy.init()
-    client = GoalClient(frame='')  # that of the arm's base
+    client = GoalClient(frame='')  # '': the base frame of the arm
     try:
         client.wait_until_ready()
         missed = 0

@@ -1,4 +1,4 @@
-"""Train a policy for the Fetch arm, load it, and try it on 100 goals."""
+"""Train a policy for the Fetch arm, load it, and evaluate it on 100 goals."""
 
 import mher_ros
 

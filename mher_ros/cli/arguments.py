@@ -111,7 +111,7 @@ SET = argument(
     metavar='KEY=VALUE',
 )
 WORKERS = argument(
-    '--workers', 'threads that evaluate (default: cores, 1 for point2d)', type=positive
+    '--workers', 'threads for evaluations (default: cores; 1 for point2d)', type=positive
 )
 JSON = argument('--json', 'print one JSON object', action='store_true')
 GOALS_SEED = argument('--seed', 'seed of the goals (default 0)', type=seed, default=0)

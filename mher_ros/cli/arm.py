@@ -74,7 +74,12 @@ UP = Command(
     'start a bringup of nodes, as `ros2 launch` does, without a ROS installation',
     _up,
     (
-        argument('bringup', 'without it, all are listed', metavar='BRINGUP', nargs='?'),
+        argument(
+            'bringup',
+            'name of a bringup (a set of nodes); without it, all are listed',
+            metavar='BRINGUP',
+            nargs='?',
+        ),
         argument(
             'arguments',
             'arguments of the bringup; --show-args lists them',
@@ -82,9 +87,9 @@ UP = Command(
             nargs=argparse.REMAINDER,
         ),
     ),
-    'Ends when the main node ends, with its exit code, and with 1 if a required node ends first.\n'
-    'Ctrl-C stops the main node, which may save its work, and then the others. Ctrl-C again,\n'
-    'after a second, ends them at once. No process remains.\n'
+    'The command ends when the main node ends, with its exit code. It ends with 1 if a required\n'
+    'node ends first. Ctrl-C stops the main node, which may save its work, and then the others.\n'
+    'A second Ctrl-C, at least a second later, ends them at once. No process remains.\n'
     '\n'
     'Nodes communicate only within this machine and this ROS_DOMAIN_ID. To reach a driver on\n'
     'another machine, set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both.',
@@ -93,8 +98,11 @@ GOAL = Command(
     'send the tool of an arm to a goal',
     partial(_ask_policy_node, 'goal'),
     (
-        *(argument(axis.lower(), '[m]', metavar=axis, type=finite) for axis in 'XYZ'),
-        argument('--frame', "frame of the goal (default: that of the arm's base)", default=''),
+        *(
+            argument(axis.lower(), 'coordinate of the goal [m]', metavar=axis, type=finite)
+            for axis in 'XYZ'
+        ),
+        argument('--frame', 'frame of the goal (default: the base frame of the arm)', default=''),
         argument(
             '--wait',
             "wait until the tool is within the policy's threshold of the goal, at most "
@@ -107,18 +115,18 @@ GOAL = Command(
         ),
         NAMESPACE,
     ),
-    'Needs a policy_node, as `mher up deploy_sim` starts it. Exits with 1 if the goal is not '
-    'accepted, or not reached. Ctrl-C ends only the waiting; `mher stop` stops the arm.',
+    'Needs a running policy_node; `mher up deploy_sim` starts one. The exit code is 1 if the goal '
+    'is not accepted or not reached. Ctrl-C ends only the waiting; `mher stop` stops the arm.',
 )
 STOP = Command(
-    'stop an arm: policy_node stops it until `mher clear`, train_node ends',
+    'stop an arm: policy_node brakes it until `mher clear`; train_node brakes it and ends',
     partial(_ask_policy_node, 'stop'),
     (NAMESPACE,),
     'It takes a second or more, and needs the ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE and '
     'namespace of policy_node or train_node. It does not replace the emergency stop of the arm.',
 )
 CLEAR = Command(
-    'end the stop of an arm; it moves with the next goal',
+    'end the stop of an arm; the next goal moves it again',
     partial(_ask_policy_node, 'clear'),
     (NAMESPACE,),
 )
@@ -126,8 +134,12 @@ DEMO = Command(
     'train a Fetch arm over topics, deploy the policy, send goals, draw the results',
     _demo,
     (
-        argument('--out', 'folder (default demo_run; replaced)', default='demo_run'),
-        argument('--seed', 'seed of the run (default 0)', type=seed, default=0),
-        argument('--view', 'also show it in a browser; prints the address', action='store_true'),
+        argument(
+            '--out',
+            'folder of the results (default demo_run); that of an earlier demo is replaced',
+            default='demo_run',
+        ),
+        argument('--seed', 'seed of training and goals (default 0)', type=seed, default=0),
+        argument('--view', 'also show it in a browser; print the address', action='store_true'),
     ),
 )

@@ -34,20 +34,22 @@ def _count(flag: str, default: int, text: str) -> Argument:
 
 
 def _rounds(default: int) -> Argument:
-    return _count('--rounds', default, 'turns of each contestant')
+    return _count('--rounds', default, 'measurements of each variant, alternating')
 
 
-SEED = _option('--seed', 0, 'seed of training and of goals', type=arguments.seed)
+SEED = _option('--seed', 0, 'seed of training and goals', type=arguments.seed)
 POLICY = argument(
-    '--policy', 'policy file (default: one is trained, once, below runs/deploy)', metavar='FILE'
+    '--policy', 'policy file (default: train one below runs/deploy, once)', metavar='FILE'
 )
 BENCHMARKS = {
     'learning': Benchmark(
         'steps and time until fetch_reach is learnt, against stable-baselines3',
         'an hour',
         (
-            _option('--seeds', '11-15', 'number, or list: 1-5', type=arguments.seeds, metavar='N'),
-            _count('--limit', 20_000, 'steps after which a run is given up'),
+            _option(
+                '--seeds', '11-15', 'seeds: number, or list', type=arguments.seeds, metavar='N'
+            ),
+            _count('--limit', 20_000, 'environment steps after which a run ends'),
             argument(
                 '--algorithms',
                 'such as mher_fast,sb3_sac (default: all; an unknown name lists them)',
@@ -69,16 +71,16 @@ BENCHMARKS = {
     'bridge': Benchmark(
         'steps of fetch_reach behind ROS topics against those in one process and bare messages',
         'a minute',
-        (_count('--steps', 10_000, 'steps of each contestant'),),
+        (_count('--steps', 10_000, 'steps of each variant'),),
     ),
     'latency': Benchmark(
         'time from a joint state to its command, against nodes that only echo',
         '4 minutes',
         (
-            _count('--seconds', 10, 'seconds for each output, rate and load'),
+            _count('--seconds', 10, 'duration for each output, rate and load [s]'),
             argument(
                 '--rates',
-                'joint states per second (default 25,100,500)',
+                'rates of joint states [Hz] (default 25,100,500)',
                 type=arguments.positives,
                 default=[25, 100, 500],
                 metavar='HZ,...',
@@ -92,14 +94,14 @@ BENCHMARKS = {
         '6 minutes',
         (
             _option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
-            _count('--goals', 100, 'goals that the arm is sent to'),
+            _count('--goals', 100, 'number of goals'),
             argument(
-                '--output', "kind of command (default: that of the robot's file)", default='robot'
+                '--output', 'command output (default: as the robot file says)', default='robot'
             ),
             _option(
                 '--controller',
                 'both',
-                'the policy, its baseline, or both with the same goals',
+                'the policy, the baseline straight_line, or both with the same goals',
                 choices=('both', 'policy', 'straight_line'),
             ),
             SEED,
@@ -175,12 +177,12 @@ ALL = Command(
         _option(
             '--page',
             PAGE,
-            'Markdown file for the results, which go between its two marks; made if missing',
+            'Markdown file; results replace the text between its two marks; created if missing',
             type=Path,
             metavar='FILE',
         ),
         _out('JSON files and pictures'),
-        argument('--missing', 'run only those without a file in DIR', action='store_true'),
+        argument('--missing', 'run only benchmarks without a result in DIR', action='store_true'),
     ),
 )
 BENCH = Command(

@@ -10,7 +10,17 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from mher_ros.cli.arguments import argument, Command, FAILED, JSON, names, positive, seeds, SET
+from mher_ros.cli.arguments import (
+    Argument,
+    argument,
+    Command,
+    FAILED,
+    JSON,
+    names,
+    positive,
+    seeds,
+    SET,
+)
 from mher_ros.options import OptionError, read_changes
 
 if TYPE_CHECKING:
@@ -76,21 +86,31 @@ def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def _names(flag: str, what: str) -> Argument:
+    text = f"{what}, or 'all' (default: those of the experiment)"
+    return argument(flag, text, type=names, metavar='A,B')
+
+
 OUT = 'runs/experiments'
 EXPERIMENT = Command(
     'compare algorithms over seeds: tables, figures, a report',
     _experiment,
     (
         argument('name', 'without it, all experiments are listed', metavar='NAME', nargs='?'),
-        argument('--seeds', 'number, or list: 5, 1-5, 1,2,7 (default 5)', type=seeds, default='5'),
-        argument('--tasks', "tasks, or 'all' (default: its own)", type=names, metavar='A,B'),
-        argument('--algorithms', "or 'all' (default: its own)", type=names, metavar='A,B'),
+        argument(
+            '--seeds',
+            'number of seeds, or a list: 5, 1-5, 1,2,7 (default 5)',
+            type=seeds,
+            default='5',
+        ),
+        _names('--tasks', 'tasks'),
+        _names('--algorithms', 'variants'),
         SET,
         argument(
             '--out', f'folder of runs and reports (default {OUT})', default=OUT, metavar='DIR'
         ),
-        argument('--processes', 'runs at once (default: cores)', type=positive),
-        argument('--ray', 'run on this Ray cluster, not here', metavar='HOST:PORT'),
+        argument('--processes', 'runs at the same time (default: cores)', type=positive),
+        argument('--ray', 'run on this Ray cluster, not on this machine', metavar='HOST:PORT'),
         JSON,
     ),
 )

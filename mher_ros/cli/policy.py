@@ -10,9 +10,7 @@ from mher_ros.tasks.rendering import choose_backend
 
 ROBOT_TASK = 'fetch_reach'
 POLICY = argument('policy', metavar='POLICY.onnx')
-ENV = argument(
-    '--env', 'import this env of your own, which the file names', metavar='MODULE:CLASS'
-)
+ENV = argument('--env', 'import your own env, which the file names', metavar='MODULE:CLASS')
 
 
 def _evaluate(chosen: argparse.Namespace) -> None:
@@ -59,7 +57,9 @@ EVALUATE = Command(
     _evaluate,
     (
         POLICY,
-        argument('--episodes', 'goals (default 100)', type=positive, default=100),
+        argument(
+            '--episodes', 'episodes, one goal each (default 100)', type=positive, default=100
+        ),
         GOALS_SEED,
         WORKERS,
         ENV,
@@ -71,7 +71,7 @@ EXPORT = Command(
     _export,
     (
         argument('run', 'folder of the run', metavar='RUN'),
-        argument('--out', 'default: policy.onnx in that folder', metavar='FILE'),
+        argument('--out', 'file (default: policy.onnx in that folder)', metavar='FILE'),
         ENV,
     ),
 )
@@ -80,13 +80,13 @@ CHECK = Command(
     _check_robot,
     (
         argument('robot', 'YAML file, or a name in config/robots', metavar='ROBOT'),
-        argument('--urdf', 'model, if the robot file has none', metavar='FILE'),
+        argument('--urdf', 'model to check instead of simulation_model', metavar='FILE'),
         argument(
             '--policy',
-            f'policy for the workspace (default: its own task, else {ROBOT_TASK})',
+            f"policy whose workspace is checked (default: the arm's own task, else {ROBOT_TASK})",
             metavar='FILE',
         ),
-        argument('--picture', 'PNG of the arm and the workspace', metavar='FILE'),
+        argument('--picture', 'write a PNG of the arm and the workspace', metavar='FILE'),
     ),
 )
 ROBOT = CHECK._replace(arguments=(), commands={'check': CHECK}, metavar='ACTION')

@@ -119,12 +119,12 @@ TRAIN = Command(
     (
         argument(
             'task',
-            f'{", ".join(TASKS)}; the id of a GoalEnv of Gymnasium, such as FetchPush-v4; or '
-            'module:Class',
+            f'{", ".join(TASKS)}; the id of a Gymnasium GoalEnv, such as FetchPush-v4; or your '
+            'own class as module:Class',
             metavar='TASK',
         ),
         *RUN_ARGUMENTS,
-        argument('--resume', 'continue the run in --out', action='store_true'),
+        argument('--resume', 'continue the run in the folder --out', action='store_true'),
         SET,
         WORKERS,
         JSON,
@@ -133,12 +133,12 @@ TRAIN = Command(
 )
 TASKS_COMMAND = Command('list the tasks and their options', _tasks, (JSON,))
 OPTIONS = Command(
-    'list what --set can change, with the values of a preset',
+    'list the options that --set can change, with their values in a preset',
     _options,
     (
-        argument('task', metavar='TASK', nargs='?', default='fetch_reach'),
-        argument('--algorithm', 'default mher', default='mher'),
-        argument('--preset', 'default fast', default='fast'),
+        argument('task', 'default fetch_reach', metavar='TASK', nargs='?', default='fetch_reach'),
+        argument('--algorithm', 'algorithm (default mher)', default='mher'),
+        argument('--preset', 'preset (default fast)', default='fast'),
         JSON,
     ),
 )

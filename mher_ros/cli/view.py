@@ -57,14 +57,17 @@ VIEW = Command(
     'show a run in a browser: its learning curves, and its episodes',
     _view,
     (
-        argument('run', 'folder of a run, also while it trains', metavar='RUN'),
+        argument('run', 'folder of a run, finished or in progress', metavar='RUN'),
         argument(
             '--host',
-            f'address of the page (default {HOST}: this machine only); others need --token',
+            f'address to serve on (default {HOST}: this machine only); others need --token',
             default=HOST,
         ),
         argument(
-            '--port', f'default {PORT}; the next free one if it is taken', type=port, default=PORT
+            '--port',
+            f'port (default {PORT}); if it is in use, the next free one',
+            type=port,
+            default=PORT,
         ),
         argument('--token', 'secret that becomes part of the address', default=''),
         argument('--no-open', 'only print the address', action='store_true'),

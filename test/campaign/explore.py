@@ -3,7 +3,10 @@ Judges train_node from outside while it explores a robot at random.
 
 It starts sim_node and train_node, in lockstep or in real time, and knows of them what comes over
 DDS. In lockstep time is the simulation's, as the stamps of commands tell it, and each episode is
-judged by itself. Nothing of mher_ros is imported here.
+judged by itself. In real time episodes do not reset the arm. Where something blocks it, for example
+its table, train_node stops it and ends. Then the arm is put back at its start, as a person would
+do, train_node is started with the next seed, and the stop is counted. Nothing of mher_ros is
+imported here.
 """
 
 import argparse
@@ -26,6 +29,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 import yaml
 
@@ -34,6 +38,11 @@ EPISODE = 50
 """Steps of an episode."""
 HALF, MARGIN = 0.15, 0.05
 """Of the box of goals, and how far around it the tool may go, if the file gives no box [m]."""
+CONTROL_PERIOD = 0.04  # between two steps [s]
+BLOCKED = 'the arm was stopped (not_following)'
+"""What train_node says when something blocks the arm."""
+MOST_LOST = 0.02  # share of commands that may be lost on the way to the judge
+BEFORE = 3  # commands after a lost one that tell how the arm moves
 TOOL = 'judged_tool'
 
 
@@ -46,6 +55,8 @@ class Explorer:
         self._lockstep = options.stepping == 'lockstep'
         self._output = 'joint_trajectory' if self._lockstep else self._file['output']
         self._commands, self._measured, self._frozen = [], [], []
+        self._stops, self._is_done = 0, False
+        self._number, self._lost = 0, []
         self._model = None
         self._looked_at, self._waited = time.time(), {}
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
@@ -56,11 +67,29 @@ class Explorer:
         kind = JointTrajectory if self._output == 'joint_trajectory' else Float64MultiArray
         node.create_subscription(String, 'robot_description', self._on_model, LATCHED)
         node.create_subscription(JointState, 'joint_states', self._on_state, 1000)
-        node.create_subscription(kind, topics[self._output], self._on_command, 1000)
+        self._told = node.create_subscription(kind, topics[self._output], self._on_command, 1000)
+        self._reset = node.create_client(Trigger, 'sim_node/reset')
 
     def run(self, folder):
         """Return a report of what it did."""
-        steps = self._options.steps
+        with (folder / 'nodes.log').open('w') as log:
+            processes = [self._start('sim_node', {}, log)]
+            try:
+                while self._model is None:
+                    self._look(processes)
+                self._executor.spin_once(0.5)
+                seed = self._options.seed
+                while (left := self._options.steps - self._steps_done()) > 0:
+                    self._learn(processes, folder / f'run_{seed}', seed, left, log)
+                    seed += 1
+            finally:
+                for process in reversed(processes):
+                    process.send_signal(signal.SIGINT)
+                    process.wait(30.0)
+        return self._report()
+
+    def _learn(self, processes, out, seed, steps, log):
+        """Run train_node until it has explored for ``steps``, or was stopped."""
         episodes = -(-steps // EPISODE)
         choices = {
             'schedule.warmup_episodes': episodes,
@@ -70,41 +99,55 @@ class Explorer:
             'schedule.evaluation_goals': 1,
             'task.joint_speed': self._options.joint_speed,
         }
-        shared = {'robot': self._options.robot, 'stepping': self._options.stepping}
-        train = {
-            **shared,
-            **{
-                'out': folder / 'run',
-                'steps': (episodes + 1) * EPISODE,
-                'seed': self._options.seed,
-            },
+        parameters = {
+            'out': out,
+            'steps': (episodes + 1) * EPISODE,
+            'seed': seed,
             'set': ' '.join(f'{key}={value}' for key, value in choices.items()),
         }
-        processes = []
-        with (folder / 'nodes.log').open('w') as log:
-            try:
-                processes.append(_start('sim_node', shared, log))
-                while self._model is None:
-                    self._look(processes)
-                self._executor.spin_once(0.5)
-                processes.append(_start('train_node', train, log))
-                while processes[1].poll() is None:
-                    self._look(processes)
-                ended = time.time()
-                while time.time() < ended + 1.0:  # does anything follow?
-                    self._look(processes[:1])
-            finally:
-                for process in reversed(processes):
-                    process.send_signal(signal.SIGINT)
-                    process.wait(30.0)
-        if processes[1].returncode:
-            raise SystemExit(f'train_node failed: {(folder / "nodes.log").read_text()[-2000:]}')
-        return self._report()
+        before, logged = len(self._commands), Path(log.name).stat().st_size
+        train = self._start('train_node', parameters, log)
+        processes.append(train)
+        while train.poll() is None:
+            self._look(processes)
+        ended = time.time()
+        while time.time() < ended + 1.0:  # does anything follow?
+            self._look(processes)
+        processes.remove(train)
+        if train.returncode:
+            said = Path(log.name).read_text()[logged:]
+            if self._lockstep or BLOCKED not in said or len(self._commands) == before:
+                raise SystemExit(f'train_node failed: {said[-2000:]}')
+            self._stops += 1
+            answer = self._reset.call_async(Trigger.Request())
+            while not answer.done():
+                self._look(processes)
+        else:
+            self._is_done = True
+
+    def _steps_done(self):
+        """Return how many steps the commands so far have taken."""
+        if self._is_done:
+            return self._options.steps
+        return int(len(self._commands) / self._file['command_rate'] / CONTROL_PERIOD)
+
+    def _start(self, executable, parameters, log):
+        """Start a node of the robot."""
+        shared = {'robot': self._options.robot, 'stepping': self._options.stepping}
+        given = {**shared, **parameters}.items()
+        words = [word for key, value in given for word in ('-p', f'{key}:={value}')]
+        command = [sys.executable, '-m', 'mher_ros.ros', executable, '--ros-args', *words]
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
     def _look(self, processes):
         if processes[0].poll() is not None:
             raise SystemExit('sim_node ended')
         self._executor.spin_once(0.05)
+        with self._told.handle:  # the executor takes one message at a time
+            while (
+                taken := self._told.handle.take_message(self._told.msg_type, False)
+            ) is not None:
+                self._on_command(*taken)
         if len(processes) < 2 or self._lockstep or (now := time.time()) < self._looked_at + 0.05:
             return
         # As the campaign does: a process that was kept from running cannot send.
@@ -149,6 +192,11 @@ class Explorer:
         if self._lockstep and last is not None and when == last.time:
             assert np.array_equal(values, last.values), 'a command was sent again, and is another'
             return
+        number = info['publication_sequence_number']
+        if not self._lockstep and last is not None and number > self._number + 1:
+            # The publisher keeps ten messages for a reader that is kept from running.
+            self._lost.append((len(self._commands), number - self._number - 1))
+        self._number = number
         self._commands.append(Command(when, values, seconds))
 
     def _limits(self, period):
@@ -177,13 +225,14 @@ class Explorer:
         judge = Judge(self._model, self._output, self._limits(period))
         self._measured.sort(key=lambda one: one[0])
         violations, moved = [], 0.0
-        motions = self._episodes(period) if self._lockstep else [self._commands]
-        for commands in motions:
+        motions = self._episodes(period) if self._lockstep else self._unbroken()
+        for before, commands in motions:
             tools = self._model.tool([command.values for command in commands])
             moved += float(np.linalg.norm(np.diff(tools, axis=0), axis=1).sum())
             # What ends an episode in lockstep is the simulation's reset, not a command.
-            end = commands[-1].time if self._lockstep else time.time()
-            record = Record(commands, self._measured, frozen=self._frozen, end=end)
+            is_last = commands[-1] is self._commands[-1]
+            end = time.time() if is_last and not self._lockstep else commands[-1].time
+            record = Record(commands, self._measured, before=before, frozen=self._frozen, end=end)
             violations += judge.judge(record)
         return {
             'robot': self._options.robot,
@@ -194,6 +243,8 @@ class Explorer:
             'commands': len(self._commands),
             'metres': round(moved, 3),
             'held': judge.held,
+            'stops': self._stops,
+            'lost': sum(count for _, count in self._lost),
             'violations': dict(Counter(one.kind for one in violations)),
             'worst': max((one.ratio for one in violations), default=0.0),
         }
@@ -204,17 +255,19 @@ class Explorer:
         begins = np.flatnonzero(np.diff(times) > 1.5 * period) + 1
         bounds = [0, *begins.tolist(), len(times)]
         pairs = zip(bounds[:-1], bounds[1:], strict=True)
-        return [self._commands[begin:end] for begin, end in pairs]
+        return [((), self._commands[begin:end]) for begin, end in pairs]
+
+    def _unbroken(self):
+        """Split commands where some were not received; a part may begin in motion."""
+        bounds = [0, *(index for index, _ in self._lost), len(self._commands)]
+        parts = [self._commands[b:e] for b, e in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [((), parts[0])] + [
+            (tuple(part[:BEFORE]), part[BEFORE:]) for part in parts[1:] if len(part) > BEFORE
+        ]
 
 
 def _stamp(message):
     return message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
-
-
-def _start(executable, parameters, log):
-    words = [word for key, value in parameters.items() for word in ('-p', f'{key}:={value}')]
-    command = [sys.executable, '-m', 'mher_ros.ros', executable, '--ros-args', *words]
-    return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
 
 def main():
@@ -230,7 +283,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         report = Explorer(options).run(Path(folder))
     print(json.dumps(report))
-    sys.exit(bool(report['violations']) or not report['metres'])
+    lost_too_many = report['lost'] > MOST_LOST * report['commands']
+    sys.exit(bool(report['violations']) or not report['metres'] or lost_too_many)
 
 
 if __name__ == '__main__':

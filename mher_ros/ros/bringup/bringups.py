@@ -53,7 +53,7 @@ class TrainSim(Bringup, RunArguments):
 @dataclasses.dataclass(frozen=True)
 class PolicyBringup(Bringup, PolicyArguments):
     goal_topic: str = option(
-        GOAL_TOPIC, 'topic of goals of type PoseStamped; change it if Nav2 uses goal_pose'
+        GOAL_TOPIC, 'topic of goals as PoseStamped; change it if Nav2 uses goal_pose'
     )
     set: str = option(
         '', "other parameters of policy_node, as 'safety.max_following_error=0.1 command_rate=50'"
@@ -85,7 +85,7 @@ class DeploySim(PolicyBringup):
 class Deploy(PolicyBringup):
     summary: ClassVar[str] = 'move a real arm to goals with a learnt policy'
 
-    robot: str = option('', f'arm, must be given: {ROBOT_HELP}')
+    robot: str = option('', f'arm, required: {ROBOT_HELP}')
     autostart: bool = option(
         True, 'false: wait for the transitions configure and activate (`ros2 lifecycle set`)'
     )

@@ -70,10 +70,10 @@ class Bringup(abc.ABC):
     )
     rviz: bool = option(False, 'true: show arm, goal, workspace and motion in RViz')
     view: bool = option(
-        False, 'true: show the same, and curves, in a browser, at the address that is printed'
+        False, 'true: show arm, goal, workspace and curves in a browser; the address is printed'
     )
     view_port: int = option(
-        PORT, 'port of that page; the next free one if it is in use', low=0, high=65535
+        PORT, 'port of the page in the browser; if in use, the next free one', low=0, high=65535
     )
 
     def nodes(self) -> list[NodeSpec]:
@@ -129,7 +129,7 @@ class PolicyArguments:
 
     robot: str = option('fetch', f'arm: {ROBOT_HELP}')
     policy: str = option(
-        '', "policy file, or a run's folder; empty: the newest below runs/ of the working folder"
+        '', 'policy file, or folder of a run; empty: the newest below runs/ of the working folder'
     )
     controller: str = option(
         'policy',
@@ -139,17 +139,17 @@ class PolicyArguments:
     )
     output: str = option(
         'robot',
-        "kind of the arm's commands; none: no commands, only markers; robot: as the robot's file "
-        'says',
+        'type of the commands to the arm; none: no commands, only markers; robot: as the robot '
+        'file says',
         choices=('robot', *OUTPUTS),
     )
     outside: str = option(
         'reject',
-        'goals outside the workspace: reject, or project to the nearest point inside',
+        'goals outside the workspace: reject them, or project them to the nearest point inside',
         choices=('reject', 'project'),
     )
     speed: float = option(
-        0.0, "largest speed of the tool [m/s]; 0: as the robot's file says", low=0.0, high=2.0
+        0.0, 'largest speed of the tool [m/s]; 0: as the robot file says', low=0.0, high=2.0
     )
 
 

@@ -1,5 +1,6 @@
 """Subscriptions that are read by the thread that waits for them, not by an executor."""
 
+from collections.abc import Mapping
 import time
 from typing import Any
 import weakref
@@ -74,7 +75,7 @@ class PolledTopic:
             self.infos = []
             return None
         message, info = taken
-        self.received, self.infos = info['received_timestamp'], [info]
+        self.received, self.infos = received_time(info), [info]
         return message
 
     def take_all(self, deadline: float) -> list[bytes]:
@@ -88,7 +89,7 @@ class PolledTopic:
             while len(messages) < MAX_TAKEN and (taken := handle.take_message(self.kind, True)):
                 messages.append(taken[0])
                 self.infos.append(taken[1])
-                self.received = taken[1]['received_timestamp']
+                self.received = received_time(taken[1])
         return messages
 
 
@@ -103,6 +104,23 @@ class NotSpun(CallbackGroup):
 
     def ending_execution(self, entity: Any) -> None:
         """Never happens."""
+
+
+def earliest_time(info: Mapping[str, Any]) -> int:
+    """
+    Return the system time [ns] from which a message counts, given rclpy's info about it.
+
+    That is when it was sent or received, whichever is earlier: a process that was suspended
+    receives late what was sent before. Not every middleware gives both times.
+    """
+    times = info['source_timestamp'], info['received_timestamp']
+    return min((one for one in times if one > 0), default=time.time_ns())
+
+
+def received_time(info: Mapping[str, Any]) -> int:
+    """Return when a message was received; now if the middleware does not say it [ns]."""
+    received = int(info['received_timestamp'])
+    return received if received > 0 else time.time_ns()
 
 
 def unused(*_: Any) -> Any:

@@ -10,6 +10,7 @@ from mher_ros.control.safety_monitor import Status
 from mher_ros.robots.workspace import GoalError, point_text, Refusal
 from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.geometry import numbers_of
+from mher_ros.ros.common.polled_topic import earliest_time
 from mher_ros.ros.common.raw_messages import MessageError
 from mher_ros.ros.common.status import ACCEPTED, DeploymentStatus, point_of
 from mher_ros.ros.deploy.frames import Frames, NotYetError
@@ -45,8 +46,8 @@ class _Goal(NamedTuple):
     """Header of the message: frame, and stamp of the transform."""
     turn: Any = None
     """Orientation, if the message has one."""
-    received: int = 0
-    """System time of receipt [ns]."""
+    sent: int = 0
+    """System time at which it was sent, or received if that is earlier [ns]."""
     give_up_at: float = 0.0
     """Time (``time.monotonic``) until which it waits for a transform."""
 
@@ -80,7 +81,7 @@ class GoalInput:
         ``tool`` returns the position of the tool (3,) [m], or None if it is not known. The marker
         is at ``start`` (3,) [m] until the first goal. Its ``radius`` [m] should exceed that of the
         goal's ball, so that RViz can pick it. ``on_answer`` is called after each answer. Goals
-        received before ``counts_from``, a system time [ns], are refused: there was a stop.
+        sent before ``counts_from``, a system time [ns], are refused: there was a stop.
         """
         self.status = status
         """With the numbers of goals and the last answer; invalid messages count as refused."""
@@ -127,8 +128,8 @@ class GoalInput:
     def _take_point(self, message: PointStamped, info: Any) -> None:
         self._take('clicked_point', message.header, info, message.point)
 
-    def _take_released(self, position: Vector, received: int) -> None:
-        goal = _Goal('the goal marker', self._frames.base, position, received=received)
+    def _take_released(self, position: Vector, sent: int) -> None:
+        goal = _Goal('the goal marker', self._frames.base, position, sent=sent)
         self._offer(goal, position)
 
     def _refuse_marker(self, error: MessageError) -> None:
@@ -140,8 +141,8 @@ class GoalInput:
         if self._waiting is not None:
             self._refuse(GoalError('another goal was received', Refusal.SUPERSEDED), self._waiting)
         position, late = np.array(numbers_of(place)), time.monotonic() + PATIENCE
-        received = info['received_timestamp']
-        self._waiting = _Goal(source, header.frame_id, position, header, turn, received, late)
+        sent = earliest_time(info)
+        self._waiting = _Goal(source, header.frame_id, position, header, turn, sent, late)
         self._try()
 
     def _try(self) -> None:
@@ -164,8 +165,13 @@ class GoalInput:
 
     def _check_counts(self, goal: _Goal) -> None:
         # Another thread answers stops: this goal may be older than the last stop.
-        if goal.received < self._counts_from():
-            raise GoalError('the arm was stopped after this goal', Status.STOPPED.code)
+        late = 1e-9 * (self._counts_from() - goal.sent)
+        if late > 0.0:
+            raise GoalError(
+                f'it was sent {late:.3f} s before the arm was stopped, cleared or activated; if '
+                "not, the clocks of the sender's machine and this one differ",
+                Status.STOPPED.code,
+            )
 
     def _in_base(self, position: Vector, header: Any, turn: Any) -> Vector:
         """Return a position (3,) in the base frame; a 2D pose gets the height of the tool."""

@@ -3,7 +3,8 @@ An interactive marker for goals in RViz.
 
 It implements the protocol of the package interactive_markers (topics ``update`` and ``feedback``,
 service ``get_interactive_markers``) for one marker. The package itself is not used, even if it is
-installed: so the marker behaves the same everywhere.
+installed: its server does not say when a feedback was sent, and a goal from before a stop must not
+move the arm after it.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any, cast
 
 from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.geometry import numbers_of, set_vector
+from mher_ros.ros.common.polled_topic import earliest_time
 from mher_ros.ros.common.raw_messages import MessageError
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -116,7 +118,7 @@ class InteractiveGoal:
         elif feedback.event_type == InteractiveMarkerFeedback.MOUSE_UP:
             was_dragged, self._was_dragged, self._pressed = self._was_dragged, False, None
             if was_dragged:
-                self._on_release(position, info['received_timestamp'])
+                self._on_release(position, earliest_time(info))
 
     def _checked(self, feedback: InteractiveMarkerFeedback) -> Vector:
         if feedback.marker_name != NAME:

@@ -37,20 +37,20 @@ class SimOptions:
     task: str = option('fetch_reach', 'task whose arm to simulate', choices=tuple(PAPER_TASKS))
     robot: str = option(
         '',
-        f"arm to simulate instead of a task's, under the topics of the real one: {ROBOT_HELP}",
+        f'arm to simulate instead of that of a task, with its real topics: {ROBOT_HELP}',
     )
     output: str = option(
         'robot',
-        'with robot: kind of its commands, if joint positions and velocities share a topic; '
-        "robot: as the robot's file says",
+        'with robot: type of the commands, if joint positions and velocities share a topic; '
+        'robot: as the robot file says',
         choices=('robot', *OUTPUTS),
     )
     delay: float = option(0.0, 'with robot: delay of commands [s]', low=0.0, high=5.0)
     lag: float = option(0.0, "with robot: time constant of the joints' lag [s]", low=0.0, high=5.0)
     stepping: str = option(
         'realtime',
-        'realtime: steps by the clock; lockstep: one step for each command that answers '
-        'the latest state',
+        'realtime: steps at the rate of the clock; lockstep: one step for each command that '
+        'answers the latest joint state',
         choices=('realtime', 'lockstep'),
     )
     rate_factor: float = option(1.0, 'realtime: simulated seconds per second', low=0.01, high=100)

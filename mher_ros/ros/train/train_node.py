@@ -42,7 +42,7 @@ from std_srvs.srv import Trigger
 class TrainOptions(RunArguments):
     """Parameters of train_node; with ``resume``, defaults mean the values of the run."""
 
-    task: str = option('fetch_reach', 'what to learn', choices=tuple(TASKS))
+    task: str = option('fetch_reach', 'task to learn', choices=tuple(TASKS))
     stepping: str = option(
         'lockstep',
         'lockstep: a simulation that waits for each command; realtime: with robot, an arm that '
@@ -51,7 +51,10 @@ class TrainOptions(RunArguments):
     )
     arm: str = option('sim_node', 'lockstep: node whose reset service starts an episode')
     arm_timeout: float = option(
-        10.0, 'end after this time without the arm [s]; at start 30 s', low=0.5, high=3600.0
+        10.0,
+        'time without a message of the arm after which the run ends [s]; at start at least 30 s',
+        low=0.5,
+        high=3600.0,
     )
 
 

@@ -40,18 +40,18 @@ NICE = 10  # increase of the nice value: commands to an arm have priority
 class ViewOptions:
     host: str = option(
         HOST,
-        'address to listen on; if other machines can reach it, they can move the arm: it then '
-        'needs a token',
+        'address to listen on; an address that other machines can reach requires a token, because '
+        'they can move the arm',
     )
     port: int = option(PORT, 'port; if it is in use, the next free one', low=0, high=65535)
-    token: str = option('', 'token that a browser needs, at least 8 letters or digits')
+    token: str = option('', 'secret that a browser needs: at least 8 letters, digits or . _ ~ -')
     view_rate: float = option(
-        20.0, 'updates per second [Hz]; 3 suffice without a graphics card', low=0.5, high=60.0
+        20.0, 'updates per second [Hz]; 3 without a graphics card', low=0.5, high=60.0
     )
     robot: str = option(
         '',
-        'arm whose file names the topics of its states and its model: a name from config/robots, '
-        'or the path of a YAML file; empty: joint_states and robot_description',
+        'robot file with the topics of joint states and model: a name from config/robots, or the '
+        'path of a YAML file; empty: joint_states and robot_description',
     )
 
 

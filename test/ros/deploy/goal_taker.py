@@ -11,7 +11,7 @@ for a minute. Lines that are read:
     show X Y Z                  the goal was set another way
     frame NAME X Y Z SECONDS    a frame lay there in 'base' at that time, turned by a right angle
                                 about z; 0: it always does
-    stop                        what came until now does not count
+    stop [NANOSECONDS]          what was sent or received until then, or now, does not count
     hold                        looks at nothing until the next line has been dealt with
     close, open                 take no goals, take goals again
     refused                     prints their number
@@ -119,8 +119,8 @@ class Taker:
     def frame(self, name, x, y, z, seconds):
         Buffer.frames.setdefault(name, {})[float(seconds)] = float(x), float(y), float(z)
 
-    def stop(self):
-        self._counts_from = time.time_ns()
+    def stop(self, at=None):
+        self._counts_from = time.time_ns() if at is None else int(at)
 
     def hold(self):
         self.is_held = True

@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 import re
+import signal
 import sys
+import time
 
 from geometry_msgs.msg import PointStamped, PoseStamped
+from mher_ros.ros.common.polled_topic import earliest_time
 import pytest
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -21,6 +24,7 @@ RVIZ = QoSProfile(
     durability=DurabilityPolicy.VOLATILE,
 )
 NAN = float('nan')
+UNKNOWN = -(2**63)  # as some middlewares say that a time is not known
 
 
 class Person:
@@ -315,6 +319,36 @@ def test_a_goal_that_came_before_a_stop_is_refused_however_late_it_is_looked_at(
     assert person.answer() == ('stopped', [0.75, 0.0, 0.5], 'base')
     person.click(0.5, 0.0, 0.5)
     assert person.goal() == ([0.5, 0.0, 0.5], 'clicked_point')
+
+
+def test_a_goal_sent_before_a_stop_to_a_suspended_node_is_refused(world):
+    person = Person(world)
+    person.click(0.25, 0.0, 0.5)
+    assert person.goal() == ([0.25, 0.0, 0.5], 'clicked_point')
+    person.tell('hold')
+    person.taker.signal(signal.SIGSTOP)
+    person.click(0.75, 0.0, 0.5)
+    person.taker.tell(f'stop {time.time_ns()}')
+    person.taker.signal(signal.SIGCONT)  # only now it receives the goal
+    assert person.is_received()
+    assert person.answer() == ('stopped', [0.75, 0.0, 0.5], 'base')
+    person.click(0.5, 0.0, 0.5)
+    assert person.goal() == ([0.5, 0.0, 0.5], 'clicked_point')
+
+
+@pytest.mark.parametrize(
+    'sent, received, counts',
+    [(5, 9, 5), (9, 5, 5), (5, 0, 5), (0, 5, 5), (UNKNOWN, 5, 5), (5, UNKNOWN, 5)],
+)
+def test_a_message_counts_from_the_earlier_of_its_times_that_are_known(sent, received, counts):
+    # Cyclone DDS gives no time of receipt.
+    info = {'source_timestamp': sent, 'received_timestamp': received}
+    assert earliest_time(info) == counts
+
+
+def test_a_message_of_a_middleware_without_times_counts_from_now():
+    before = time.time_ns()
+    assert earliest_time({'source_timestamp': 0, 'received_timestamp': 0}) >= before
 
 
 def test_tf2_is_listened_to_no_longer_after_closing(world):
