@@ -95,6 +95,11 @@ def seeds(text: str) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def seeds_argument(default: str) -> Argument:
+    text = f'number of seeds, or a list: 5, 1-5, 1,2,7 (default {default})'
+    return argument('--seeds', text, type=seeds, default=default, metavar='N')
+
+
 def names(text: str) -> list[str]:
     found = [name.strip() for name in text.split(',')]
     if not all(found):

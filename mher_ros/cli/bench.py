@@ -46,9 +46,7 @@ BENCHMARKS = {
         'steps and time until fetch_reach is learnt, against stable-baselines3',
         'an hour',
         (
-            _option(
-                '--seeds', '11-15', 'seeds: number, or list', type=arguments.seeds, metavar='N'
-            ),
+            arguments.seeds_argument('11-15'),
             _count('--limit', 20_000, 'environment steps after which a run ends'),
             argument(
                 '--algorithms',

@@ -10,17 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from mher_ros.cli.arguments import (
-    Argument,
-    argument,
-    Command,
-    FAILED,
-    JSON,
-    names,
-    positive,
-    seeds,
-    SET,
-)
+from mher_ros.cli import arguments
+from mher_ros.cli.arguments import argument, Command, FAILED, JSON, SET
 from mher_ros.options import OptionError, read_changes
 
 if TYPE_CHECKING:
@@ -86,9 +77,9 @@ def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _names(flag: str, what: str) -> Argument:
+def _names(flag: str, what: str) -> arguments.Argument:
     text = f"{what}, or 'all' (default: those of the experiment)"
-    return argument(flag, text, type=names, metavar='A,B')
+    return argument(flag, text, type=arguments.names, metavar='A,B')
 
 
 OUT = 'runs/experiments'
@@ -97,19 +88,14 @@ EXPERIMENT = Command(
     _experiment,
     (
         argument('name', 'without it, all experiments are listed', metavar='NAME', nargs='?'),
-        argument(
-            '--seeds',
-            'number of seeds, or a list: 5, 1-5, 1,2,7 (default 5)',
-            type=seeds,
-            default='5',
-        ),
+        arguments.seeds_argument('5'),
         _names('--tasks', 'tasks'),
         _names('--algorithms', 'variants'),
         SET,
         argument(
             '--out', f'folder of runs and reports (default {OUT})', default=OUT, metavar='DIR'
         ),
-        argument('--processes', 'runs at the same time (default: cores)', type=positive),
+        argument('--processes', 'runs at the same time (default: cores)', type=arguments.positive),
         argument('--ray', 'run on this Ray cluster, not on this machine', metavar='HOST:PORT'),
         JSON,
     ),
