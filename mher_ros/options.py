@@ -54,12 +54,8 @@ def check(options: Any, prefix: str = '') -> None:
 
 
 def override(options: Options, changes: dict[str, Any], prefix: str = '') -> Options:
-    """
-    Return a copy of ``options`` with ``changes`` (dotted key to value or text) made and checked.
-
-    Text is read as the field's type: ``'4'`` for a float field gives ``4.0``, ``'64,64'`` for a
-    tuple of integers gives ``(64, 64)``.
-    """
+    """Return a copy of ``options`` with ``changes`` (dotted key to value) made and checked."""
+    # A text is read as the field's type: '4' as 4.0, '64,64' as (64, 64).
     fields = {field.name: field for field in dataclasses.fields(options)}  # type: ignore[arg-type]
     nested: dict[str, dict[str, Any]] = {}
     values: dict[str, Any] = {}

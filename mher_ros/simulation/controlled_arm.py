@@ -33,12 +33,8 @@ class ControlledArm(Plant):
     def __init__(
         self, plant: JointDrivenPlant, arm: ArmModel, delay: float = 0.0, lag: float = 0.0
     ) -> None:
-        """
-        Control ``plant``, whose kinematics are those of ``arm``.
-
-        Commands are carried out after ``delay`` [s], rounded to the period; the joints follow
-        with a first-order lag of time constant ``lag`` [s].
-        """
+        """Carry out commands after ``delay`` [s], with a lag of time constant ``lag`` [s]."""
+        # The delay is rounded to the period; the kinematics of ``plant`` are those of ``arm``.
         self._plant = plant
         self.model, self.data, self.camera = plant.model, plant.data, plant.camera
         self.frame, self.period = plant.frame, plant.period

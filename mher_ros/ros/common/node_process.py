@@ -29,12 +29,8 @@ def node_process(
     namespace: str = '',
     module: str = 'mher_ros.ros',
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """
-    Start a node, yield its process, and end it afterwards.
-
-    Python runs ``module`` with the name of the node as its argument. Messages stay on this machine
-    unless ROS_AUTOMATIC_DISCOVERY_RANGE is set.
-    """
+    """Start a node of ``module``, yield its process, and end it afterwards."""
+    # Messages stay on this machine unless ROS_AUTOMATIC_DISCOVERY_RANGE is set.
     environment = {**defaults_for_nodes(), **os.environ}
     given = [
         word for key, value in parameters.items() for word in ('-p', f'{key}:={as_text(value)}')

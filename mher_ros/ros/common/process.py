@@ -43,14 +43,9 @@ class StopRequest:
 
 
 def run_process(name: str, arguments: Sequence[str] | None = None, run: Run | None = None) -> int:
-    """
-    Start ROS, call ``run``, and return the exit code.
-
-    ``arguments``: default is ``sys.argv``; ``run``: default is that of the node's module.
-
-    SIGINT, SIGTERM and SIGHUP only request a stop, so that the node can finish its work. Before
-    ``run`` they end the process at once: imports take seconds.
-    """
+    """Start ROS, call ``run`` (default: that of the node), and return the exit code."""
+    # SIGINT, SIGTERM and SIGHUP only request a stop, so that the node can finish its work. Before
+    # ``run`` they end the process at once: imports take seconds.
     stop, arguments = StopRequest(), sys.argv if arguments is None else arguments
     on_signals(_leave)
     from mher_ros.errors import explaining_missing_extras, MherError

@@ -43,12 +43,9 @@ class _Request:
 
 
 class PageButtons:
-    """
-    Offers the requests that are possible now, sends them, and shows the responses.
+    """Offers the possible requests, sends them, shows responses; any thread may ``stop``."""
 
-    Any thread may call ``stop``; the thread of the page calls everything else. Nothing that was
-    requested before a stop is done after it.
-    """
+    # Nothing that was requested before a stop is done after it.
 
     def __init__(
         self, node: Node, page: LivePage, goals: 'PageGoals', nodes: WatchedNodes
