@@ -30,6 +30,11 @@ def argument(flags: str, text: str | None = None, **choices: Any) -> Argument:
     return flags.split(), {'help': text, **choices}
 
 
+def option(flag: str, default: Any, text: str, **choices: Any) -> Argument:
+    """Return an argument with a default, which its help shows."""
+    return argument(flag, f'{text} (default {default})', default=default, **choices)
+
+
 @contextlib.contextmanager
 def stop_on_signal(notice: str = '') -> Iterator[threading.Event]:
     """Yield an event that the first SIGINT or SIGTERM sets; the second one interrupts."""
@@ -96,8 +101,8 @@ def seeds(text: str) -> list[int]:
 
 
 def seeds_argument(default: str) -> Argument:
-    text = f'number of seeds, or a list: 5, 1-5, 1,2,7 (default {default})'
-    return argument('--seeds', text, type=seeds, default=default, metavar='N')
+    text = 'number of seeds, or a list: 5, 1-5, 1,2,7'
+    return option('--seeds', default, text, type=seeds, metavar='N')
 
 
 def names(text: str) -> list[str]:
@@ -119,4 +124,3 @@ WORKERS = argument(
     '--workers', 'threads for evaluations (default: cores; 1 for point2d)', type=positive
 )
 JSON = argument('--json', 'print one JSON object', action='store_true')
-GOALS_SEED = argument('--seed', 'seed of the goals (default 0)', type=seed, default=0)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 import sys
 
-from mher_ros.cli.arguments import argument, Command, FAILED, finite, seed
+from mher_ros.cli.arguments import argument, Command, FAILED, finite, option, seed
 from mher_ros.errors import ArmError
 from mher_ros.options import read_changes
 from mher_ros.robots.workspace import GoalError
@@ -134,12 +134,8 @@ DEMO = Command(
     'train a Fetch arm over topics, deploy the policy, send goals, draw the results',
     _demo,
     (
-        argument(
-            '--out',
-            'folder of the results (default demo_run); that of an earlier demo is replaced',
-            default='demo_run',
-        ),
-        argument('--seed', 'seed of training and goals (default 0)', type=seed, default=0),
+        option('--out', 'demo_run', 'folder of the results; an earlier demo in it is replaced'),
+        option('--seed', 0, 'seed of training and goals', type=seed),
         argument('--view', 'also show it in a browser; print the address', action='store_true'),
     ),
 )

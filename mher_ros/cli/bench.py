@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 import subprocess
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mher_ros.cli import arguments
-from mher_ros.cli.arguments import Argument, argument, Command, FAILED, INTERRUPTED, JSON, positive
+from mher_ros.cli.arguments import Argument, argument, Command, FAILED, INTERRUPTED, JSON, option
 from mher_ros.ros.bringup.processes import require_rclpy
 
 KEPT = Path('runs') / 'bench'
@@ -25,19 +25,15 @@ class Benchmark(NamedTuple):
     arguments: tuple[Argument, ...]
 
 
-def _option(flag: str, default: Any, text: str, **choices: Any) -> Argument:
-    return argument(flag, f'{text} (default {default})', default=default, **choices)
-
-
 def _count(flag: str, default: int, text: str) -> Argument:
-    return _option(flag, default, text, type=positive, metavar='N')
+    return option(flag, default, text, type=arguments.positive, metavar='N')
 
 
 def _rounds(default: int) -> Argument:
     return _count('--rounds', default, 'measurements of each variant, alternating')
 
 
-SEED = _option('--seed', 0, 'seed of training and goals', type=arguments.seed)
+SEED = option('--seed', 0, 'seed of training and goals', type=arguments.seed)
 POLICY = argument(
     '--policy', 'policy file (default: train one below runs/deploy, once)', metavar='FILE'
 )
@@ -91,12 +87,12 @@ BENCHMARKS = {
         'a policy on a simulated arm: goals reached, error, time',
         '6 minutes',
         (
-            _option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
+            option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
             _count('--goals', 100, 'number of goals'),
             argument(
                 '--output', 'command output (default: as the robot file says)', default='robot'
             ),
-            _option(
+            option(
                 '--controller',
                 'both',
                 'the policy, the baseline straight_line, or both with the same goals',
@@ -165,14 +161,14 @@ def _all(chosen: argparse.Namespace) -> int:
 
 
 def _out(files: str) -> Argument:
-    return _option('--out', KEPT, f'folder for {files}', type=Path, metavar='DIR')
+    return option('--out', KEPT, f'folder for {files}', type=Path, metavar='DIR')
 
 
 ALL = Command(
     'run all benchmarks, and write a page (about an hour and a half on two idle cores)',
     _all,
     (
-        _option(
+        option(
             '--page',
             PAGE,
             'Markdown file; results replace the text between its two marks; created if missing',

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mher_ros.cli import arguments
-from mher_ros.cli.arguments import argument, Command, FAILED, JSON, SET
+from mher_ros.cli.arguments import argument, Command, FAILED, JSON, option, SET
 from mher_ros.options import OptionError, read_changes
 
 if TYPE_CHECKING:
@@ -82,7 +82,6 @@ def _names(flag: str, what: str) -> arguments.Argument:
     return argument(flag, text, type=arguments.names, metavar='A,B')
 
 
-OUT = 'runs/experiments'
 EXPERIMENT = Command(
     'compare algorithms over seeds: tables, figures, a report',
     _experiment,
@@ -92,9 +91,7 @@ EXPERIMENT = Command(
         _names('--tasks', 'tasks'),
         _names('--algorithms', 'variants'),
         SET,
-        argument(
-            '--out', f'folder of runs and reports (default {OUT})', default=OUT, metavar='DIR'
-        ),
+        option('--out', 'runs/experiments', 'folder of runs and reports', metavar='DIR'),
         argument('--processes', 'runs at the same time (default: cores)', type=arguments.positive),
         argument('--ray', 'run on this Ray cluster, not on this machine', metavar='HOST:PORT'),
         JSON,
