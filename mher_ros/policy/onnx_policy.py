@@ -28,9 +28,12 @@ class OnnxPolicy:
     def __init__(self, contract: Contract, sha256: str, session: Any) -> None:
         self.contract, self._session = contract, session
         self.sha256 = sha256  # hash that seals the file; it identifies the policy in logs
-        self.interface: TaskInterface = contract.interface
-        interface = self.interface
+        interface = contract.interface
         self._sizes = {'observation': len(interface.observation), 'goal': len(interface.goal)}
+
+    @property
+    def interface(self) -> TaskInterface:
+        return self.contract.interface
 
     def __call__(self, observation: ArrayLike, goal: ArrayLike) -> NDArray[np.float32]:
         """
