@@ -120,7 +120,5 @@ SET = argument(
     default=[],
     metavar='KEY=VALUE',
 )
-WORKERS = argument(
-    '--workers', 'threads for evaluations (default: cores; 1 for point2d)', type=positive
-)
+WORKERS = argument('--workers', 'evaluation threads (default: cores; point2d: 1)', type=positive)
 JSON = argument('--json', 'print one JSON object', action='store_true')

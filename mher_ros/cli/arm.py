@@ -16,9 +16,7 @@ from mher_ros.ros.bringup.processes import require_rclpy
 
 SHOW = ('-s', '--show-args', '-h', '--help')
 WAIT = 60.0  # default of --wait [s]
-NAMESPACE = argument(
-    '--namespace', 'namespace of the arm (default none)', default='', metavar='NAME'
-)
+NAMESPACE = argument('--namespace', 'namespace of the arm (default: none)', default='')
 
 
 def _up(chosen: argparse.Namespace) -> int:
@@ -74,12 +72,7 @@ UP = Command(
     'start a bringup of nodes, as `ros2 launch` does, without a ROS installation',
     _up,
     (
-        argument(
-            'bringup',
-            'name of a bringup (a set of nodes); without it, all are listed',
-            metavar='BRINGUP',
-            nargs='?',
-        ),
+        argument('bringup', 'nodes to start; without it, a list', metavar='BRINGUP', nargs='?'),
         argument(
             'arguments',
             'arguments of the bringup; --show-args lists them',
@@ -98,10 +91,7 @@ GOAL = Command(
     'send the tool of an arm to a goal',
     partial(_ask_policy_node, 'goal'),
     (
-        *(
-            argument(axis.lower(), 'coordinate of the goal [m]', metavar=axis, type=finite)
-            for axis in 'XYZ'
-        ),
+        *(argument(axis.lower(), 'goal [m]', metavar=axis, type=finite) for axis in 'XYZ'),
         argument('--frame', 'frame of the goal (default: the base frame of the arm)', default=''),
         argument(
             '--wait',

@@ -34,9 +34,7 @@ def _rounds(default: int) -> Argument:
 
 
 SEED = option('--seed', 0, 'seed of training and goals', type=arguments.seed)
-POLICY = argument(
-    '--policy', 'policy file (default: train one below runs/deploy, once)', metavar='FILE'
-)
+POLICY = argument('--policy', 'policy file (default: trained below runs/deploy)', metavar='FILE')
 BENCHMARKS = {
     'learning': Benchmark(
         'steps and time until fetch_reach is learnt, against stable-baselines3',
@@ -89,9 +87,7 @@ BENCHMARKS = {
         (
             option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
             _count('--goals', 100, 'number of goals'),
-            argument(
-                '--output', 'command output (default: as the robot file says)', default='robot'
-            ),
+            argument('--output', 'output (default: as the robot file says)', default='robot'),
             option(
                 '--controller',
                 'both',
