@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
 from mher_ros.errors import explaining_missing_extras
+from mher_ros.files import POLICY
 from mher_ros.options import OptionError
 from mher_ros.policy import load as load
 from mher_ros.policy import OnnxPolicy
@@ -93,7 +94,7 @@ def train(
         resume=resume,
     )
     trainer, reason = start_training(folder, config, displays, resume=resume)
-    policy = folder / 'policy.onnx' if (folder / 'policy.onnx').exists() else None
+    policy = folder / POLICY if (folder / POLICY).exists() else None
     rows = tuple(dict(row) for row in trainer.rows)
     return TrainedRun(folder, policy, reason.name.lower(), trainer.env_steps, rows)
 
@@ -150,6 +151,6 @@ def _registered(env: Any, goal_map: Callable[[Array], Array] | None) -> str:
     name = getattr(env, '__name__', type(env).__name__)
     if name not in TASKS:
         register_task(name, env, goal_map)
-    elif not TASKS.is_entry(name, env) and goal_map is None:
+    elif TASKS[name] is not env and goal_map is None:
         raise OptionError(f'another task is named {name}: use register_task with a new name')
     return name

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from matplotlib.figure import Figure
-from mher_ros.learning.config import POLICY, PROGRESS
+from mher_ros.files import POLICY, PROGRESS
 from mher_ros.options import OptionError, os_errors_as_option_errors
 from mher_ros.policy import load
 from mher_ros.policy.onnx_policy import OnnxPolicy
@@ -32,12 +32,8 @@ GOALS = 20  # goals of the deployed arm
 
 
 def run_demo(folder: Path, seed: int = 0, view: bool = False) -> int:
-    """
-    Run the demonstration in ``folder``; return 0 if the deployed policy reaches its goals.
-
-    With ``view`` a page in the browser shows it. In a terminal, people can send goals from the
-    page afterwards.
-    """
+    """Run the demonstration in ``folder``; return 0 if the deployed policy reaches its goals."""
+    # With ``view`` a page shows it; in a terminal, people can then send goals from the page.
     _clear(folder)
     if not view:
         return _run(folder, seed)

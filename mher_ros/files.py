@@ -1,10 +1,15 @@
-"""Writes files atomically, and reads files of limited size."""
+"""File names of a run; writes files atomically, and reads files of limited size."""
 
 import errno
 import os
 from pathlib import Path
 import stat
 import tempfile
+
+# In the folder of a run. An algorithm without an actor writes no policy.
+CONFIG, CHECKPOINT, POLICY = 'config.json', 'checkpoint', 'policy.onnx'
+PROGRESS = 'progress.csv'  # one row per evaluation
+EPISODES, TENSORBOARD = 'episodes.npz', 'tensorboard'
 
 
 def read_at_most(path: Path, most: int) -> bytes:
@@ -20,11 +25,7 @@ def read_at_most(path: Path, most: int) -> bytes:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """
-    Write ``content`` to ``path``, completely or not at all.
-
-    A full disk or a missing permission raises OSError and leaves the previous file.
-    """
+    """Write ``content`` completely, or raise OSError and leave the previous file."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:
         with os.fdopen(handle, 'wb') as file:
@@ -46,19 +47,17 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove temporary files of writers of ``path`` that were killed; none may be running."""
-    for leftover in path.parent.glob(f'.{path.name}.*'):
-        leftover.unlink(missing_ok=True)
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of a run whose writers were killed; none may be running."""
+    for name in (CHECKPOINT, CONFIG, EPISODES, POLICY, PROGRESS):
+        for leftover in folder.glob(f'.{name}.*'):
+            leftover.unlink(missing_ok=True)
 
 
 def share_folder() -> Path:
-    """
-    Return the folder with ``config/`` that belongs to this code.
-
-    This is ``share/mher_ros`` of its installation prefix (colcon or pip), or the checkout. The
-    search starts at this file, so it needs no environment variable, and finds no other one.
-    """
+    """Return the folder with ``config/`` that belongs to this code."""
+    # This is ``share/mher_ros`` of its installation prefix (colcon or pip), or the checkout. The
+    # search starts at this file, so it needs no environment variable, and finds no other one.
     for folder in Path(__file__).resolve().parents:
         for candidate in (folder / 'share' / 'mher_ros', folder):
             if (candidate / 'package.xml').is_file():

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Vector = NDArray[np.float64]
+
 ACTION_MEANINGS = {
     'displacement': 'the position changes by scale * a',
     'tool_displacement': 'the target of the tool is its current position plus scale * a',
@@ -91,9 +93,6 @@ class TaskInterface:
     def reward(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.float32]:
         """Return 0 for success and -1 otherwise, vectorised (Eq. 1)."""
         return np.where(self.is_success(achieved, desired), np.float32(0.0), np.float32(-1.0))
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
     def __post_init__(self) -> None:
         """Check ``action_meaning``, and that each index is a contiguous range of entries."""

@@ -1,7 +1,5 @@
 """Declared options: a frozen dataclass whose fields have a help text and a range."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 import contextlib
 import dataclasses
@@ -36,12 +34,7 @@ def option(
     high: float | None = None,
     choices: tuple[Any, ...] | None = None,
 ) -> Any:
-    """
-    Declare one field of an options dataclass.
-
-    ``low`` and ``high`` are inclusive. The default is a value of the field's own type: a
-    tuple of numbers, a number, a bool or a string.
-    """
+    """Declare a field of an options dataclass; ``low`` and ``high`` are inclusive."""
     metadata = {'help': help, 'low': low, 'high': high, 'choices': choices}
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -61,12 +54,8 @@ def check(options: Any, prefix: str = '') -> None:
 
 
 def override(options: Options, changes: dict[str, Any], prefix: str = '') -> Options:
-    """
-    Return a copy of ``options`` with ``changes`` (dotted key to value or text) made and checked.
-
-    Text is read as the field's type: ``'4'`` for a float field gives ``4.0``, ``'64,64'`` for a
-    tuple of integers gives ``(64, 64)``.
-    """
+    """Return a copy of ``options`` with ``changes`` (dotted key to value) made and checked."""
+    # A text is read as the field's type: '4' as 4.0, '64,64' as (64, 64).
     fields = {field.name: field for field in dataclasses.fields(options)}  # type: ignore[arg-type]
     nested: dict[str, dict[str, Any]] = {}
     values: dict[str, Any] = {}
@@ -177,11 +166,7 @@ class SettingsError(OptionError):
 
 
 class Settings:
-    """
-    One mapping of a YAML file; a key whose value is null counts as missing.
-
-    Methods return the checked value of a key, or the default if the key is missing.
-    """
+    """One mapping of a YAML file; a key that is missing or null has its default."""
 
     def __init__(self, content: Any, prefix: str = '') -> None:
         if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
@@ -197,21 +182,18 @@ class Settings:
         """List the keys that have a value."""
         return tuple(self._content)
 
-    def section(self, key: str) -> Settings:
+    def section(self, key: str) -> 'Settings':
         """Return the mapping below a key; an empty one if it is missing."""
         content = self._take(key, {}, lambda value: True, '')
         return Settings(content, self._prefix + key)
 
     def text(self, key: str, default: str = NEEDED) -> str:
-        """Return a text."""
         return str(self._take(key, default, _is_text, 'a text')).strip()
 
     def topic(self, key: str, default: str) -> str:
-        """Return the name of a ROS topic."""
         return str(self._take(key, default, _is_topic, 'the name of a ROS topic')).strip()
 
     def choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """Return one of several words."""
         expected = f'one of {", ".join(choices)}'
         return str(self._take(key, NEEDED, lambda value: value in choices, expected))
 

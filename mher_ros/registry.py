@@ -12,11 +12,7 @@ _trusted: set[str] = set()
 
 
 class Registry(Generic[Entry]):
-    """
-    Entries by name; ``kind`` is their name in error messages.
-
-    An entry, and also a name, may be ``'module:attribute'``, which is imported on first use.
-    """
+    """Entries by name; an entry or a name ``'module:attribute'`` is imported on first use."""
 
     def __init__(self, kind: str, entries: dict[str, Entry | str]) -> None:
         self._kind, self._entries = kind, dict(entries)
@@ -26,9 +22,6 @@ class Registry(Generic[Entry]):
         if not name or ':' in name or name in self._entries:
             raise OptionError(f'a new {self._kind} needs an unused name without colon: {name!r}')
         self._entries[name] = entry
-
-    def is_entry(self, name: str, entry: object) -> bool:
-        return self._entries.get(name) is entry
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

@@ -5,6 +5,7 @@ import dataclasses
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from mher_ros.interface import Vector
 from mher_ros.learning.config import make_config
 from mher_ros.learning.run.trainer import Trainer
 from mher_ros.tasks import make, task_class
@@ -42,7 +43,6 @@ class OurLearner:
 
     @property
     def steps(self) -> int:
-        """Environment steps done."""
         return self._trainer.env_steps
 
     def learn_until(self, steps: int) -> None:
@@ -58,13 +58,11 @@ class OurLearner:
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
-    learning_starts: int
-    """Number of warm-up steps with random actions."""
+    learning_starts: int  # number of warm-up steps with random actions
     batch: int
     updates_per_step: Fraction
     episode_steps: int
-    first_updates: int = 0
-    """Updates after the warm-up, before the next step."""
+    first_updates: int = 0  # updates after the warm-up, before the next step
 
 
 ZOO_SCHEDULE = Schedule(1000, batch=256, updates_per_step=Fraction(1), episode_steps=50)
@@ -101,13 +99,10 @@ def sb3_model(algorithm: str, env: Any, hidden: Sequence[int], seed: int, **sett
 
 
 class Sb3Learner:
-    """
-    SAC or DDPG with HER, on one core.
+    """SAC or DDPG with HER, on one core."""
 
-    The replay buffer has room for ``limit`` steps instead of the zoo's million. It still keeps all
-    steps, and HerReplayBuffer, which searches the whole buffer for every batch, is faster.
-    """
-
+    # The replay buffer has room for ``limit`` steps instead of the zoo's million. It still keeps
+    # all steps, and HerReplayBuffer, which searches the whole buffer for every batch, is faster.
     def __init__(self, algorithm: str, seed: int, limit: int, schedule: Schedule) -> None:
         from stable_baselines3.common.logger import Logger
         from stable_baselines3.common.noise import NormalActionNoise
@@ -157,9 +152,7 @@ class Sb3Learner:
             self.model.learn(steps - self.steps, reset_num_timesteps=False)
 
     def policy(self) -> PolicyFunction:
-        def act(
-            observations: NDArray[np.float64], goals: NDArray[np.float64]
-        ) -> NDArray[np.float32]:
+        def act(observations: Vector, goals: Vector) -> NDArray[np.float32]:
             seen = {
                 'observation': observations,
                 'achieved_goal': self._interface.achieved_goal(observations),
@@ -175,8 +168,7 @@ class Algorithm(NamedTuple):
     title: str
     begin: Callable[[int, int], OurLearner | Sb3Learner]
     """Returns a new learner, given a seed and the limit of steps."""
-    look: Mapping[str, Any]
-    """Arguments for drawing its line."""
+    look: Mapping[str, Any]  # arguments for drawing its line
     is_sb3: bool
 
 

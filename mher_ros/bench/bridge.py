@@ -1,8 +1,6 @@
-"""
-Steps of a simulated arm behind ROS topics, against the same task in one process.
+"""Steps of a simulated arm behind ROS topics, against the same task in one process."""
 
-``python -m mher_ros.bench.bridge`` runs the node that answers the bare round trips.
-"""
+# ``python -m mher_ros.bench.bridge`` runs the node that answers the bare round trips.
 
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -14,21 +12,16 @@ from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress
 from mher_ros.errors import ArmError
 from mher_ros.experiments.tables import Table
-from mher_ros.ros.common.node_process import node_process
+from mher_ros.interface import Vector
+from mher_ros.ros.common import raw_messages
+from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
 from mher_ros.ros.common.process import run_process, StopRequest
-from mher_ros.ros.common.raw_messages import (
-    ActionReader,
-    ActionWriter,
-    JointStateReader,
-    JointStateWriter,
-)
 from mher_ros.ros.train.arm_env import sim_node_env
 from mher_ros.tasks import make
 import numpy as np
 from numpy.typing import NDArray
 import rclpy
-from rclpy.context import Context
 from rclpy.node import Node
 from sensor_msgs.msg import JointState, Joy
 
@@ -50,15 +43,9 @@ PATIENCE = 0.05  # longest time between two checks whether to stop [s]
 TIMEOUT = 30.0  # time within which an action must be answered [s]
 NAMESPACE = '/bare'
 
-Rounds = NDArray[np.float64]
-
 
 def measure(steps: int) -> Result:
-    """
-    Step the arm over topics in lockstep, the task in this process, and bare messages, in turn.
-
-    Times are wall times without resets.
-    """
+    """Step the arm over topics, the task in this process, and bare messages, in turn."""
     rounds = -(-steps // ROUND)
     actions = np.random.default_rng(0).uniform(-1, 1, (ROUND, 4)).astype(np.float32)
     seconds = {name: np.empty(rounds) for name in (BRIDGED, DIRECT, BARE)}
@@ -80,12 +67,9 @@ def measure(steps: int) -> Result:
     return Result(figures, (_table(figures),), samples)
 
 
-def figures_of(seconds: Mapping[str, Rounds]) -> dict[str, Any]:
-    """
-    Return the figures from the medians of step times [s], one value per round.
-
-    ``ratio_possible`` is that of a bridge which adds nothing to a step but the bare round trip.
-    """
+def figures_of(seconds: Mapping[str, Vector]) -> dict[str, Any]:
+    """Return the figures from the medians of step times [s], one value per round."""
+    # ``ratio_possible`` is that of a bridge which adds nothing to a step but the bare round trip.
     bridged, direct, bare = (float(np.median(seconds[name])) for name in (BRIDGED, DIRECT, BARE))
     return {
         'ratio': direct / bridged,
@@ -121,8 +105,8 @@ class RoundTrip:
 
     def __init__(self, node: Node) -> None:
         task = make(TASK)
-        self._writer = ActionWriter(len(task.interface.action))
-        self._reader = JointStateReader(task.joint_names)
+        self._writer = raw_messages.ActionWriter(len(task.interface.action))
+        self._reader = raw_messages.JointStateReader(task.joint_names)
         self._states = PolledTopic(node, JointState, 'joint_states')
         self._actions = node.create_publisher(Joy, 'action', RELIABLE_QUEUE)
         self._stamp = 0
@@ -150,9 +134,8 @@ class RoundTrip:
 def _round_trip() -> Iterator[RoundTrip]:
     with (
         node_process('echo_node', {}, namespace=NAMESPACE, module='mher_ros.bench.bridge'),
-        Context() as context,
+        client_node('round_trip', NAMESPACE) as node,
     ):
-        node = rclpy.create_node('round_trip', context=context, namespace=NAMESPACE)
         bare = RoundTrip(node)
         bare.step(np.zeros(4, np.float32))  # returns when the nodes have discovered each other
         yield bare
@@ -162,8 +145,8 @@ def _round_trip() -> Iterator[RoundTrip]:
 def _answer_actions(stop: StopRequest) -> None:
     """Answer each action with a joint state that has its stamp."""
     node, task = rclpy.create_node('echo_node'), make(TASK)
-    reader = ActionReader(len(task.interface.action))
-    writer = JointStateWriter(task.joint_names, task.interface.frame)
+    reader = raw_messages.ActionReader(len(task.interface.action))
+    writer = raw_messages.JointStateWriter(task.joint_names, task.interface.frame)
     actions = PolledTopic(node, Joy, 'action')
     states = node.create_publisher(JointState, 'joint_states', RELIABLE_QUEUE)
     ones = np.ones(len(task.joint_names))

@@ -6,7 +6,7 @@ from typing import Any
 from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress
 from mher_ros.experiments.tables import Table
-from mher_ros.learning.config import CONFIG, POLICY
+from mher_ros.files import CONFIG, POLICY
 from mher_ros.learning.run.progress import Progress, Row, row_text
 from mher_ros.learning.run.session import plan_run, start_training
 from mher_ros.policy.onnx_policy import load

@@ -1,11 +1,9 @@
-"""
-The baseline of policy_node's latency: a node that answers each joint state and does nothing else.
+"""The baseline of policy_node's latency: a node that only answers each joint state."""
 
-``python -m mher_ros.bench.echo_node FILE`` runs it, and writes its response times to FILE at the
-end. Parameters: ``output``, which command it publishes, ``twist`` or ``joint_trajectory`` with one
-point; ``robot``, whose topics, frame and joints it uses; ``command_rate`` [Hz]; ``plain``, whether
-it converts messages with rclpy.
-"""
+# ``python -m mher_ros.bench.echo_node FILE`` runs it, and writes its response times to FILE at the
+# end. Parameters: ``output``, which command it publishes, ``twist`` or ``joint_trajectory`` with
+# one point; ``robot``, whose topics, frame and joints it uses; ``command_rate`` [Hz]; ``plain``,
+# whether it converts messages with rclpy.
 
 from pathlib import Path
 import sys
@@ -31,13 +29,10 @@ PATIENCE = 0.05  # longest time between two checks whether to stop [s]
 
 
 class EchoNode(Node):
-    """
-    Waits for joint states as policy_node does, and answers each.
+    """Waits for joint states as policy_node does, and answers each."""
 
-    If plain, it deserialises the joint state, and fills a message with its first numbers.
-    Otherwise it does not read the joint state, and publishes constant numbers with a new stamp.
-    """
-
+    # If plain, it deserialises the joint state, and fills a message with its first numbers.
+    # Otherwise it does not read the joint state, and publishes constant numbers with a new stamp.
     def __init__(self) -> None:
         super().__init__('echo_node')
         output = self.declare_parameter('output', 'twist').value

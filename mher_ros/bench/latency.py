@@ -44,13 +44,10 @@ NOTE = (
 
 
 def measure(seconds: int, rates: Sequence[int], seed: int, policy: str | None = None) -> Result:
-    """
-    Publish the joint states of an arm that does not move, and time the commands that answer them.
-
-    For each of ``OUTPUTS`` and each rate [Hz], joint states go in turn to a policy_node, whose
-    goal is the position of the tool, and to an echo_node with the same topics, for ``seconds``
-    without load and as long with load.
-    """
+    """Publish joint states of an arm that does not move, and time the commands that answer."""
+    # For each of ``OUTPUTS`` and each rate [Hz], joint states go in turn to a policy_node, whose
+    # goal is the position of the tool, and to an echo_node with the same topics, for ``seconds``
+    # without load and as long with load.
     conditions: list[dict[str, Any]] = []
     samples: dict[str, Any] = {}
     path = Path(policy) if policy else deployed_policy(ROBOT, seed)

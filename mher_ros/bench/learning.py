@@ -38,7 +38,6 @@ NOTE = (
     'preset fast was chosen on this task, with other seeds; the settings of SB3 were not. Ratios '
     'are medians of mher fast over those of the row, with bootstrapped 95 % intervals over seeds.'
 )
-INTERRUPTED = 'Interrupted: not all of the seeds were run.'
 
 
 class Point(NamedTuple):
@@ -46,8 +45,7 @@ class Point(NamedTuple):
 
     steps: float
     success_rate: float
-    goals: int
-    """Number of goals tried."""
+    goals: int  # number of goals tried
     wall_seconds: float
     cpu_seconds: float
 
@@ -70,18 +68,9 @@ def measure(seeds: Sequence[int], limit: int, algorithms: Sequence[str] | None =
         learner.learn_until(learner.learns_from)
     evaluator = Evaluator(TASK)
     curves: dict[str, dict[int, list[Point]]] = {name: {} for name in chosen}
-    interrupted = False
-    try:
-        for seed, name in itertools.product(seeds, chosen):
-            curves[name][seed] = _run(name, seed, limit, evaluator.run)
-    except KeyboardInterrupt:
-        interrupted = True
-        whole = [seed for seed in seeds if all(seed in curves[name] for name in chosen)]
-        if not whole:
-            raise
-        log_progress(f'interrupted: the result is of seed {", ".join(map(str, whole))} only')
-        curves = {name: {seed: curves[name][seed] for seed in whole} for name in chosen}
-    return result_of(curves, interrupted)
+    for seed, name in itertools.product(seeds, chosen):
+        curves[name][seed] = _run(name, seed, limit, evaluator.run)
+    return result_of(curves)
 
 
 def evaluation_points(limit: int) -> list[int]:
@@ -99,16 +88,14 @@ def reached(curve: Sequence[Point]) -> Point | None:
     return None
 
 
-def result_of(
-    curves: Mapping[str, Mapping[int, Sequence[Point]]], interrupted: bool = False
-) -> Result:
+def result_of(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Result:
     """Return the result from the curve of each algorithm and seed; all have the same seeds."""
     costs = {name: _costs(list(by_seed.values())) for name, by_seed in curves.items()}
     columns = [
         {name: values[:, column].tolist() for name, values in costs.items()} for column in range(3)
     ]
     baselines = [name for name in curves if ALGORITHMS[name].is_sb3]
-    figures: dict[str, Any] = {'interrupted': interrupted}
+    figures: dict[str, Any] = {}
     for quantity, samples in zip(('steps', 'wall', 'cpu'), columns, strict=True):
         medians = {name: float(np.median(values)) for name, values in samples.items()}
         best = min(baselines, key=medians.__getitem__, default=None)
@@ -128,7 +115,7 @@ def result_of(
             for name, by_seed in curves.items()
         },
     }
-    return Result(figures, (_table(columns, interrupted),), raw, _picture(curves))
+    return Result(figures, (_table(columns),), raw, _picture(curves))
 
 
 def _run(name: str, seed: int, limit: int, evaluate: Evaluate) -> list[Point]:
@@ -181,7 +168,7 @@ def _comparable(samples: Samples, other: str) -> bool:
     return all(name in samples and np.median(samples[name]) < NEVER for name in (FAST, other))
 
 
-def _table(columns: Sequence[Samples], interrupted: bool) -> Table:
+def _table(columns: Sequence[Samples]) -> Table:
     """Return one row per algorithm, given steps, wall and CPU seconds of its runs."""
     rows = []
     for name, steps in columns[0].items():
@@ -199,8 +186,7 @@ def _table(columns: Sequence[Samples], interrupted: bool) -> Table:
         *('wall time [s], this machine', 'CPU time [s], this machine'),
         *('mher fast over it: steps', 'wall time', 'CPU time'),
     )
-    note = f'{INTERRUPTED} {NOTE}' if interrupted else NOTE
-    return Table('', header, tuple(rows), note)
+    return Table('', header, tuple(rows), NOTE)
 
 
 def _picture(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Figure:

@@ -15,11 +15,7 @@ EMPTY = f'# Benchmarks\n\n{BEGIN}\n{END}\n'
 
 
 def write_report(page: Path, folder: Path, summaries: Mapping[str, str]) -> None:
-    """
-    Write the results in ``folder`` of the benchmarks in ``summaries`` into the page.
-
-    Text before and after the two marks of the page stays as it is.
-    """
+    """Write the results in ``folder`` between the two marks of the page; the rest stays."""
     before = page.read_text() if page.exists() else EMPTY
     head, begin, rest = before.partition(BEGIN)
     _, end, tail = rest.partition(END)
@@ -54,12 +50,10 @@ class Target(NamedTuple):
     """The limit of a figure of a benchmark: an upper one if ``aim`` is below ``target``."""
 
     benchmark: str
-    figure: str
-    """Its key in the benchmark's file."""
+    figure: str  # its key in the benchmark's file
     meaning: str
     target: float
-    aim: float
-    """A better value than the target."""
+    aim: float  # a better value than the target
 
     @property
     def at_most(self) -> bool:

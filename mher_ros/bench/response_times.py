@@ -1,9 +1,7 @@
-"""
-How long a node takes to answer each joint state.
+"""How long a node takes to answer each joint state."""
 
-``python -m mher_ros.bench.response_times FILE`` runs policy_node, and writes its response times to
-FILE at the end.
-"""
+# ``python -m mher_ros.bench.response_times FILE`` runs policy_node, and writes its response times
+# to FILE at the end.
 
 from array import array
 from pathlib import Path

@@ -17,11 +17,9 @@ from mher_ros.options import OptionError, os_errors_as_option_errors
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    figures: dict[str, Any]
-    """JSON values by name, for programs; ratios first."""
+    figures: dict[str, Any]  # JSON values by name, for programs; ratios first
     tables: tuple[Table, ...]
-    samples: dict[str, Any]
-    """The single measurements from which the figures are computed."""
+    samples: dict[str, Any]  # the single measurements from which the figures are computed
     picture: Figure | None = None
 
 

@@ -6,10 +6,11 @@ import dataclasses
 import subprocess
 import time
 
-from geometry_msgs.msg import PointStamped, TwistStamped
+from geometry_msgs.msg import PointStamped
 from mher_ros.control.safety_monitor import Status
 from mher_ros.errors import ArmError
 from mher_ros.robots.robot import Topics
+from mher_ros.ros.common.arm_output import MESSAGES
 from mher_ros.ros.common.polled_topic import LATCHED, PolledTopic, RELIABLE_QUEUE
 from mher_ros.ros.common.raw_messages import JointStateWriter
 from mher_ros.ros.common.status import DeploymentStatus, subscribe_status
@@ -20,7 +21,6 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
 
 ROBOT, TASK = 'fetch', 'fetch_reach'
 JITTER = 1e-6  # change of each joint between two states, like the noise of a real encoder [rad]
@@ -30,13 +30,10 @@ GOAL_PERIOD = 1.0  # time after which a node without a goal is sent it again [s]
 
 
 class StationaryArm:
-    """
-    One arm behind the topics of each of several namespaces.
+    """One arm behind the topics of each of several namespaces."""
 
-    The first namespace is that of a policy_node, whose goal is the position of the tool. Commands
-    are received, as by any arm, but have no effect.
-    """
-
+    # The first namespace is that of a policy_node, whose goal is the position of the tool.
+    # Commands are received, as by any arm, but have no effect.
     def __init__(
         self,
         context: Context,
@@ -54,12 +51,12 @@ class StationaryArm:
         self._positions, self._velocities = plant.joint_state()
         topics = dataclasses.asdict(Topics())
         model = String(data=urdf_of(plant.model, 'fetch', plant.joint_names, plant.frame))
-        kind = TwistStamped if output == 'twist' else JointTrajectory
         self._states, self._commands, self._models = {}, [], []
         for namespace in nodes:
             topic = f'{namespace}/{topics["joint_states"]}'
             self._states[namespace] = node.create_publisher(JointState, topic, RELIABLE_QUEUE)
-            self._commands.append(PolledTopic(node, kind, f'{namespace}/{topics[output]}'))
+            topic = f'{namespace}/{topics[output]}'
+            self._commands.append(PolledTopic(node, MESSAGES[output], topic))
             topic = f'{namespace}/{topics["robot_description"]}'
             self._models.append(node.create_publisher(String, topic, LATCHED))
             self._models[-1].publish(model)

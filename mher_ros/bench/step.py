@@ -1,6 +1,6 @@
 """How fast fetch_reach steps, against Gymnasium-Robotics' FetchReach-v4."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 import time
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from mher_ros.bench.result import Result
 from mher_ros.bench.timing import ratio_cell, ratio_figures, Samples, take_turns
 from mher_ros.experiments.tables import Table
+from mher_ros.interface import Vector
 from mher_ros.options import override
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
@@ -21,12 +22,9 @@ LENGTH = 50  # steps of an episode of the baseline
 
 
 def measure(rounds: int) -> Result:
-    """
-    Time steps of fetch_reach and of FetchReach-v4, and evaluations of 100 goals.
-
-    Steps are in CPU time. Evaluations are in wall time: the loop tries one goal after the other,
-    as most evaluation code does.
-    """
+    """Time steps of fetch_reach and of FetchReach-v4, and evaluations of 100 goals."""
+    # Steps are in CPU time. Evaluations are in wall time: the loop tries one goal after the other,
+    # as most evaluation code does.
     import gymnasium
     import gymnasium_robotics
 
@@ -38,15 +36,12 @@ def measure(rounds: int) -> Result:
     seeds = [episode_seed(0, index) for index in range(GOALS)]
     options = override(ours.options, {'episode_steps': LENGTH})
 
-    def evaluation(workers: int | None) -> Callable[[], object]:
-        return partial(Evaluator(TASK, options, workers).run, _straight, seeds)
-
     steppers = {name: partial(_step, env, actions) for name, env in envs.items()}
     samples = take_turns(steppers, rounds)
     goals = take_turns(
         {
-            'all cores': evaluation(None),
-            'one core': evaluation(1),
+            'all cores': partial(Evaluator(TASK, options).run, _straight, seeds),
+            'one core': partial(Evaluator(TASK, options, 1).run, _straight, seeds),
             **{f'{name} in a loop': partial(_loop, env, seeds) for name, env in envs.items()},
         },
         rounds,
@@ -90,9 +85,7 @@ def _loop(env: Any, seeds: Sequence[int]) -> None:
             state, *_ = env.step(action)
 
 
-def _straight(
-    observations: NDArray[np.float64], goals: NDArray[np.float64]
-) -> NDArray[np.float32]:
+def _straight(observations: Vector, goals: Vector) -> NDArray[np.float32]:
     """Return actions straight to the goals: a policy that takes almost no time."""
     actions = np.zeros((len(goals), 4), np.float32)
     actions[:, :3] = np.clip(10.0 * (goals - observations[:, :3]), -1.0, 1.0)

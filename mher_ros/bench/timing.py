@@ -12,8 +12,7 @@ from mher_ros.experiments.metrics import DRAWS, interval, SEED
 from mher_ros.experiments.provenance import cores
 import numpy as np
 
-Samples = Mapping[str, Sequence[float]]
-"""One value per round, by contestant."""
+Samples = Mapping[str, Sequence[float]]  # one value per round, by contestant
 
 PROGRESS_PERIOD = 2.0  # least time between two lines of progress [s]
 
@@ -43,12 +42,9 @@ def median_ratio(samples: Samples, one: str, other: str) -> float:
 
 
 def ratio_interval(samples: Samples, one: str, other: str) -> tuple[float, float]:
-    """
-    Return the bootstrapped 95 % interval of ``median_ratio``.
-
-    Rounds are resampled in pairs, because a load slows both contestants of a round. Samples may
-    be infinite (never), and then so may the interval.
-    """
+    """Return the bootstrapped 95 % interval of ``median_ratio``."""
+    # Rounds are resampled in pairs, because a load slows both contestants of a round. Samples may
+    # be infinite (never), and then so may the interval.
     both = np.array([samples[one], samples[other]], float)
     rounds = both.shape[1]
     drawn = np.random.default_rng(SEED).integers(rounds, size=(DRAWS, rounds))

@@ -25,14 +25,11 @@ OURS, SB3 = ('mher', 'her'), 'SB3 DDPG+HER'
 
 
 def measure(rounds: int) -> Result:
-    """
-    Time one update of mher, of her and of stable-baselines3's DDPG+HER, in CPU time of one thread.
-
-    All have actor and critic of the same size, the same batch, and as many random steps of the
-    same task in their replay buffer, which is full: a larger one would slow SB3 down. Other
-    settings are those of the paper for our algorithms, and the defaults of SB3, with 4 of 5 goals
-    relabelled in all. Ours normalise their inputs, which takes time; SB3 does not.
-    """
+    """Time one update of mher, of her and of SB3's DDPG+HER, in CPU time of one thread."""
+    # All have actor and critic of the same size, the same batch, and as many random steps of the
+    # same task in their replay buffer, which is full: a larger one would slow SB3 down. Other
+    # settings are those of the paper for our algorithms, and the defaults of SB3, with 4 of 5
+    # goals relabelled in all. Ours normalise their inputs, which takes time; SB3 does not.
     torch.set_num_threads(1)
     seconds: dict[int, dict[str, list[float]]] = {}
     for batch in BATCHES:

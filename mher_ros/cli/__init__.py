@@ -1,8 +1,4 @@
-"""
-The command line: ``mher --help`` lists the commands.
-
-Only the ``run`` of a command imports torch, MuJoCo and ROS, so that ``--help`` is fast.
-"""
+"""The command line; only the ``run`` of a command imports torch, MuJoCo and ROS."""
 
 import argparse
 from collections.abc import Mapping, Sequence

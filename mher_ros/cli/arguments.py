@@ -10,28 +10,29 @@ import signal
 import threading
 from typing import Any, NamedTuple
 
-FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
-"""Exit codes other than 0."""
+FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130  # exit codes other than 0
 
-Argument = tuple[list[str], dict[str, Any]]
-"""Arguments of ``ArgumentParser.add_argument``."""
+Argument = tuple[list[str], dict[str, Any]]  # arguments of ``ArgumentParser.add_argument``
 
 
 class Command(NamedTuple):
     summary: str
-    run: Callable[[argparse.Namespace], int | None]
-    """Returns the exit code; None is 0."""
+    run: Callable[[argparse.Namespace], int | None]  # returns the exit code; None is 0
     arguments: tuple[Argument, ...] = ()
     epilog: str = ''
     commands: Mapping[str, 'Command'] = {}
     """Subcommands; if there are any, one of them is run instead."""
-    metavar: str = ''
-    """Placeholder for the name of a subcommand in the help."""
+    metavar: str = ''  # placeholder for the name of a subcommand in the help
 
 
 def argument(flags: str, text: str | None = None, **choices: Any) -> Argument:
     """Return an argument with these flags, separated by blanks, and this help text."""
     return flags.split(), {'help': text, **choices}
+
+
+def option(flag: str, default: Any, text: str, **choices: Any) -> Argument:
+    """Return an argument with a default, which its help shows."""
+    return argument(flag, f'{text} (default {default})', default=default, **choices)
 
 
 @contextlib.contextmanager
@@ -79,8 +80,7 @@ def whole_number(text: str, low: int, high: float = math.inf) -> int:
 
 positive = partial(whole_number, low=1)
 seed = partial(whole_number, low=0)
-port = partial(whole_number, low=0, high=65535)
-"""A TCP port; 0 is any free one."""
+port = partial(whole_number, low=0, high=65535)  # a TCP port; 0 is any free one
 
 
 def positives(text: str) -> list[int]:
@@ -100,6 +100,11 @@ def seeds(text: str) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def seeds_argument(default: str) -> Argument:
+    text = 'number of seeds, or a list: 5, 1-5, 1,2,7'
+    return option('--seeds', default, text, type=seeds, metavar='N')
+
+
 def names(text: str) -> list[str]:
     found = [name.strip() for name in text.split(',')]
     if not all(found):
@@ -107,5 +112,13 @@ def names(text: str) -> list[str]:
     return found
 
 
+SET = argument(
+    '--set',
+    'change any option, such as agent.batch=256 or task.threshold=0.02; may be repeated; '
+    '`mher options` lists them',
+    action='append',
+    default=[],
+    metavar='KEY=VALUE',
+)
+WORKERS = argument('--workers', 'evaluation threads (default: cores; point2d: 1)', type=positive)
 JSON = argument('--json', 'print one JSON object', action='store_true')
-GOALS_SEED = argument('--seed', 'seed of the goals (default 0)', type=seed, default=0)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 import sys
 
-from mher_ros.cli.arguments import argument, Command, FAILED, finite, seed
+from mher_ros.cli.arguments import argument, Command, FAILED, finite, option, seed
 from mher_ros.errors import ArmError
 from mher_ros.options import read_changes
 from mher_ros.robots.workspace import GoalError
@@ -16,9 +16,7 @@ from mher_ros.ros.bringup.processes import require_rclpy
 
 SHOW = ('-s', '--show-args', '-h', '--help')
 WAIT = 60.0  # default of --wait [s]
-NAMESPACE = argument(
-    '--namespace', 'namespace of the arm (default none)', default='', metavar='NAME'
-)
+NAMESPACE = argument('--namespace', 'namespace of the arm (default: none)', default='')
 
 
 def _up(chosen: argparse.Namespace) -> int:
@@ -74,12 +72,7 @@ UP = Command(
     'start a bringup of nodes, as `ros2 launch` does, without a ROS installation',
     _up,
     (
-        argument(
-            'bringup',
-            'name of a bringup (a set of nodes); without it, all are listed',
-            metavar='BRINGUP',
-            nargs='?',
-        ),
+        argument('bringup', 'nodes to start; without it, a list', metavar='BRINGUP', nargs='?'),
         argument(
             'arguments',
             'arguments of the bringup; --show-args lists them',
@@ -98,10 +91,7 @@ GOAL = Command(
     'send the tool of an arm to a goal',
     partial(_ask_policy_node, 'goal'),
     (
-        *(
-            argument(axis.lower(), 'coordinate of the goal [m]', metavar=axis, type=finite)
-            for axis in 'XYZ'
-        ),
+        *(argument(axis.lower(), 'goal [m]', metavar=axis, type=finite) for axis in 'XYZ'),
         argument('--frame', 'frame of the goal (default: the base frame of the arm)', default=''),
         argument(
             '--wait',
@@ -134,12 +124,8 @@ DEMO = Command(
     'train a Fetch arm over topics, deploy the policy, send goals, draw the results',
     _demo,
     (
-        argument(
-            '--out',
-            'folder of the results (default demo_run); that of an earlier demo is replaced',
-            default='demo_run',
-        ),
-        argument('--seed', 'seed of training and goals (default 0)', type=seed, default=0),
+        option('--out', 'demo_run', 'folder of the results; an earlier demo in it is replaced'),
+        option('--seed', 0, 'seed of training and goals', type=seed),
         argument('--view', 'also show it in a browser; print the address', action='store_true'),
     ),
 )

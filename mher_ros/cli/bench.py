@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 import subprocess
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mher_ros.cli import arguments
-from mher_ros.cli.arguments import Argument, argument, Command, FAILED, INTERRUPTED, JSON, positive
+from mher_ros.cli.arguments import Argument, argument, Command, FAILED, INTERRUPTED, JSON, option
 from mher_ros.ros.bringup.processes import require_rclpy
 
 KEPT = Path('runs') / 'bench'
@@ -21,39 +21,26 @@ class Benchmark(NamedTuple):
     """A module of ``mher_ros.bench`` with a function ``measure`` that takes these arguments."""
 
     summary: str
-    takes: str
-    """Its duration with default arguments, on two idle cores."""
+    takes: str  # its duration with default arguments, on two idle cores
     arguments: tuple[Argument, ...]
 
 
-def _option(flag: str, default: Any, text: str, **choices: Any) -> Argument:
-    return argument(flag, f'{text} (default {default})', default=default, **choices)
-
-
 def _count(flag: str, default: int, text: str) -> Argument:
-    return _option(flag, default, text, type=positive, metavar='N')
+    return option(flag, default, text, type=arguments.positive, metavar='N')
 
 
 def _rounds(default: int) -> Argument:
     return _count('--rounds', default, 'measurements of each variant, alternating')
 
 
-SEED = _option('--seed', 0, 'seed of training and goals', type=arguments.seed)
-POLICY = argument(
-    '--policy', 'policy file (default: train one below runs/deploy, once)', metavar='FILE'
-)
+SEED = option('--seed', 0, 'seed of training and goals', type=arguments.seed)
+POLICY = argument('--policy', 'policy file (default: trained below runs/deploy)', metavar='FILE')
 BENCHMARKS = {
     'learning': Benchmark(
         'steps and time until fetch_reach is learnt, against stable-baselines3',
         'an hour',
         (
-            _option(
-                '--seeds',
-                '11-15',
-                'number of seeds, or a list (1-5; 1,2,7)',
-                type=arguments.seeds,
-                metavar='N',
-            ),
+            arguments.seeds_argument('11-15'),
             _count('--limit', 20_000, 'environment steps after which a run ends'),
             argument(
                 '--algorithms',
@@ -98,12 +85,10 @@ BENCHMARKS = {
         'a policy on a simulated arm: goals reached, error, time',
         '6 minutes',
         (
-            _option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
+            option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
             _count('--goals', 100, 'number of goals'),
-            argument(
-                '--output', 'command output (default: as the robot file says)', default='robot'
-            ),
-            _option(
+            argument('--output', 'output (default: as the robot file says)', default='robot'),
+            option(
                 '--controller',
                 'both',
                 'the policy, the baseline straight_line, or both with the same goals',
@@ -117,7 +102,7 @@ BENCHMARKS = {
 NEEDS_ROS = ('bridge', 'latency', 'deploy')
 
 
-def _measure(name: str, chosen: argparse.Namespace) -> int:
+def _measure(name: str, chosen: argparse.Namespace) -> None:
     from mher_ros.bench import result
 
     result.make_folder(chosen.out)
@@ -127,15 +112,11 @@ def _measure(name: str, chosen: argparse.Namespace) -> int:
         require_rclpy()
     found = importlib.import_module(f'mher_ros.bench.{name}').measure(**given)
     values = result.to_dict(name, found, given)
-    interrupted = bool(found.figures.get('interrupted'))
-    # A partial result does not replace a whole one.
-    file = f'{name}.partial' if interrupted else name
-    path = result.write(file, values, found.picture, chosen.out)
+    path = result.write(name, values, found.picture, chosen.out)
     if chosen.json:
         print(json.dumps(values, allow_nan=False))
     else:
         print(*map(result.markdown_section, found.tables), path, sep='\n\n')
-    return INTERRUPTED if interrupted else 0
 
 
 def _all(chosen: argparse.Namespace) -> int:
@@ -176,14 +157,14 @@ def _all(chosen: argparse.Namespace) -> int:
 
 
 def _out(files: str) -> Argument:
-    return _option('--out', KEPT, f'folder for {files}', type=Path, metavar='DIR')
+    return option('--out', KEPT, f'folder for {files}', type=Path, metavar='DIR')
 
 
 ALL = Command(
     'run all benchmarks, and write a page (about an hour and a half on two idle cores)',
     _all,
     (
-        _option(
+        option(
             '--page',
             PAGE,
             'Markdown file; results replace the text between its two marks; created if missing',

@@ -10,7 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from mher_ros.cli.arguments import argument, Command, FAILED, JSON, names, positive, seeds
+from mher_ros.cli import arguments
+from mher_ros.cli.arguments import argument, Command, FAILED, JSON, option, SET
 from mher_ros.options import OptionError, read_changes
 
 if TYPE_CHECKING:
@@ -76,41 +77,22 @@ def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-OUT = 'runs/experiments'
+def _names(flag: str, what: str) -> arguments.Argument:
+    text = f"{what}, or 'all' (default: those of the experiment)"
+    return argument(flag, text, type=arguments.names, metavar='A,B')
+
+
 EXPERIMENT = Command(
     'compare algorithms over seeds: tables, figures, a report',
     _experiment,
     (
         argument('name', 'without it, all experiments are listed', metavar='NAME', nargs='?'),
-        argument(
-            '--seeds',
-            'number of seeds, or a list: 5, 1-5, 1,2,7 (default 5)',
-            type=seeds,
-            default='5',
-        ),
-        argument(
-            '--tasks',
-            "tasks, or 'all' (default: those of the experiment)",
-            type=names,
-            metavar='A,B',
-        ),
-        argument(
-            '--algorithms',
-            "variants, or 'all' (default: those of the experiment)",
-            type=names,
-            metavar='A,B',
-        ),
-        argument(
-            '--set',
-            'change any option in all algorithms, see `mher options`; may be repeated',
-            action='append',
-            default=[],
-            metavar='KEY=VALUE',
-        ),
-        argument(
-            '--out', f'folder of runs and reports (default {OUT})', default=OUT, metavar='DIR'
-        ),
-        argument('--processes', 'runs at the same time (default: cores)', type=positive),
+        arguments.seeds_argument('5'),
+        _names('--tasks', 'tasks'),
+        _names('--algorithms', 'variants'),
+        SET,
+        option('--out', 'runs/experiments', 'folder of runs and reports', metavar='DIR'),
+        argument('--processes', 'runs at the same time (default: cores)', type=arguments.positive),
         argument('--ray', 'run on this Ray cluster, not on this machine', metavar='HOST:PORT'),
         JSON,
     ),

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from mher_ros.cli.arguments import argument, Command, FAILED, GOALS_SEED, JSON, positive
+from mher_ros.cli.arguments import argument, Command, FAILED, JSON, option, positive, seed, WORKERS
 from mher_ros.registry import trust
 from mher_ros.tasks.rendering import choose_backend
 
@@ -57,11 +57,9 @@ EVALUATE = Command(
     _evaluate,
     (
         POLICY,
-        argument(
-            '--episodes', 'episodes, one goal each (default 100)', type=positive, default=100
-        ),
-        GOALS_SEED,
-        argument('--workers', 'threads (default: cores; 1 for point2d)', type=positive),
+        option('--episodes', 100, 'episodes, one goal each', type=positive),
+        option('--seed', 0, 'seed of the goals', type=seed),
+        WORKERS,
         ENV,
         JSON,
     ),

@@ -8,7 +8,15 @@ import json
 import shlex
 from typing import Any
 
-from mher_ros.cli.arguments import argument, Command, INTERRUPTED, JSON, positive, stop_on_signal
+from mher_ros.cli.arguments import (
+    argument,
+    Command,
+    INTERRUPTED,
+    JSON,
+    SET,
+    stop_on_signal,
+    WORKERS,
+)
 from mher_ros.learning.presets import ALGORITHMS
 from mher_ros.learning.run.arguments import RunArguments
 from mher_ros.options import describe, option_text
@@ -16,28 +24,23 @@ from mher_ros.tasks import task_class, TASKS
 
 
 def _train(chosen: argparse.Namespace) -> int:
-    from mher_ros.learning.config import POLICY
+    from mher_ros.files import POLICY
+    from mher_ros.learning.run import session
     from mher_ros.learning.run.progress import Progress, TerminalDisplay
-    from mher_ros.learning.run.session import (
-        exported_text,
-        plan_arguments,
-        plan_text,
-        start_training,
-    )
     from mher_ros.learning.run.trainer import StopReason
     from mher_ros.tasks import make
 
     given = {key: value for key, value in vars(chosen).items() if value is not None}
-    config, folder = plan_arguments(given)
+    config, folder = session.plan_arguments(given)
     if chosen.json:
         display = Progress()
     else:
         unit = make(config.task_name, config.task).interface.goal[0].unit
-        display = TerminalDisplay(plan_text(config, folder), unit, config.schedule.steps)
+        display = TerminalDisplay(session.plan_text(config, folder), unit, config.schedule.steps)
     # Python's last look for garbage takes seconds with torch, and frees nothing that matters.
     atexit.register(gc.freeze)
     with stop_on_signal('\nstopping, with a checkpoint; again to stop at once\n') as stop:
-        trainer, ending = start_training(
+        trainer, ending = session.start_training(
             folder,
             config,
             [display],
@@ -61,12 +64,12 @@ def _train(chosen: argparse.Namespace) -> int:
             print(f'success {config.schedule.until:g} did not hold over two evaluations')
         where = shlex.quote(str(folder))
         if ending is not StopReason.REQUESTED:
-            print(exported_text(folder, config))
+            print(session.exported_text(folder, config))
         elif trainer.agent.updates:
             print(f'policy so far: mher export {where}')
         print(f'run:    {folder}')
         if ending is StopReason.REQUESTED:
-            print(f'go on with: mher train {config.task_name} --resume --out {where}')
+            print(f'continue with: mher train {config.task_name} --resume --out {where}')
     return INTERRUPTED if ending is StopReason.REQUESTED else 0
 
 
@@ -122,18 +125,9 @@ TRAIN = Command(
         ),
         *RUN_ARGUMENTS,
         argument('--resume', 'continue the run in the folder --out', action='store_true'),
-        argument(
-            '--set',
-            'change any other option, such as agent.batch=256 or task.threshold=0.02; may be '
-            'repeated; `mher options` lists all options',
-            action='append',
-            default=[],
-            metavar='KEY=VALUE',
-        ),
-        argument(
-            '--workers', 'threads for evaluations (default: cores; 1 for point2d)', type=positive
-        ),
-        argument('--json', 'print one JSON object at the end', action='store_true'),
+        SET,
+        WORKERS,
+        JSON,
     ),
     'algorithms:\n' + '\n'.join(f'  {name:<16}{ALGORITHMS[name].summary}' for name in ALGORITHMS),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import sys
 import time
 
-from mher_ros.cli.arguments import argument, Command, port, stop_on_signal
+from mher_ros.cli.arguments import argument, Command, option, port, stop_on_signal
 from mher_ros.view.access_control import HOST, PORT
 
 TICK = 1.0 / 30.0  # time between two updates of the page [s]
@@ -58,17 +58,8 @@ VIEW = Command(
     _view,
     (
         argument('run', 'folder of a run, finished or in progress', metavar='RUN'),
-        argument(
-            '--host',
-            f'address to serve on (default {HOST}: this machine only); others need --token',
-            default=HOST,
-        ),
-        argument(
-            '--port',
-            f'port (default {PORT}); if it is in use, the next free one',
-            type=port,
-            default=PORT,
-        ),
+        option('--host', HOST, 'address to serve on; if other machines reach it, give --token'),
+        option('--port', PORT, 'port; if it is in use, the next free one', type=port),
         argument('--token', 'secret that becomes part of the address', default=''),
         argument('--no-open', 'only print the address', action='store_true'),
     ),

@@ -53,11 +53,7 @@ def _variants(entry: Mapping[str, Any]) -> list[Variant]:
 
 
 def _paper(
-    name: str,
-    task: str,
-    algorithm: str,
-    recorder: str = '',
-    changes: dict[str, Any] | None = None,
+    name: str, task: str, algorithm: str, recorder: str, changes: dict[str, Any] | None = None
 ) -> Variant:
     """Return a variant with the preset ``paper``."""
     values: dict[str, Any] = {'task.box': 4.0} if task == 'point2d_large' else {}

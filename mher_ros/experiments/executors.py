@@ -1,10 +1,8 @@
 """Executors of jobs: processes on this machine, or a Ray cluster."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Sequence
-import contextlib
+from contextlib import closing, ExitStack, suppress
 import importlib
 import logging
 import multiprocessing
@@ -23,17 +21,14 @@ CONNECT_TIMEOUT = 10.0  # [s]
 
 
 def run_local(jobs: Sequence[Job], processes: int | None = None) -> Events:
-    """
-    Do the jobs in their order, by default as many at once as there are cores, and yield events.
-
-    If a process is killed, only its job is lost, and started again. The processes always end with
-    this one.
-    """
+    """Do the jobs in order, by default as many at once as there are cores, and yield events."""
+    # If a process is killed, only its job is lost, and started again. The processes always end
+    # with this one.
     waiting = collections.deque(jobs)
     losses: collections.Counter[Job] = collections.Counter()
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         count = min(processes or cores(), len(waiting))
-        idle = [stack.enter_context(_Worker()) for _ in range(count)]
+        idle = [stack.enter_context(closing(_Worker())) for _ in range(count)]
         busy: dict[Connection, _Worker] = {}
         while waiting or busy:
             while waiting and idle:
@@ -45,7 +40,7 @@ def run_local(jobs: Sequence[Job], processes: int | None = None) -> Events:
                 worker = busy.pop(pipe)
                 job, event = worker.job, worker.take()
                 if isinstance(event, Lost):
-                    idle.append(stack.enter_context(_Worker()))
+                    idle.append(stack.enter_context(closing(_Worker())))
                     losses[job] += 1
                     if losses[job] > RETRIES:
                         event = Failure(f'{event.reason}, {losses[job]} times')
@@ -68,10 +63,7 @@ class _Worker:
         # Only the process holds this end now: when it ends, reading from the pipe ends.
         theirs.close()
 
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._process.kill()
         self._process.join()
         self.pipe.close()
@@ -79,7 +71,7 @@ class _Worker:
     def begin(self, job: Job) -> None:
         """Send the process a job; if the process has ended, ``take`` returns that."""
         self.job = job
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self.pipe.send((job, code_digest()))
 
     def take(self) -> Event:
@@ -113,12 +105,9 @@ def _end_with_parent() -> None:
 
 
 def run_on_ray(jobs: Sequence[Job], address: str) -> Events:
-    """
-    Do the jobs on the Ray cluster at ``address``, and yield events.
-
-    Every node of the cluster needs the same mher_ros, but no shared files: results come back
-    through Ray. Ray starts a job again if its worker ends.
-    """
+    """Do the jobs on the Ray cluster at ``address``, and yield events."""
+    # Every node of the cluster needs the same mher_ros, but no shared files: results come back
+    # through Ray. Ray starts a job again if its worker ends.
     ray = importlib.import_module('ray')
     _check_address(address)
     try:

@@ -11,14 +11,12 @@ from mher_ros.options import OptionError
 class Variant:
     """One algorithm with some options, on one task; it is run once per seed."""
 
-    name: str
-    """Its label in tables and figures."""
+    name: str  # its label in tables and figures
     task: str
     algorithm: str = 'mher'
     preset: str = 'fast'
     changes: tuple[tuple[str, Any], ...] = ()
-    recorder: str = ''
-    """Name of what is recorded besides the rows of progress, see ``recorders``."""
+    recorder: str = ''  # name of what is recorded besides the rows of progress, see ``recorders``
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,16 +24,12 @@ class Experiment:
     name: str
     question: str
     variants: tuple[Variant, ...]
-    algorithms: tuple[str, ...] = ()
-    """Names of the variants that are run by default; empty: all."""
-    tasks: tuple[str, ...] = ()
-    """Tasks that are run by default; empty: all."""
+    algorithms: tuple[str, ...] = ()  # names of the variants that are run by default; empty: all
+    tasks: tuple[str, ...] = ()  # tasks that are run by default; empty: all
     metrics: tuple[str, ...] = ()
     """Metrics shown for every seed (``metrics.METRICS``) instead of the usual tables."""
-    plot: str = ''
-    """Name of the figure besides the learning curves, see ``plots``."""
-    notes: tuple[str, ...] = ()
-    """Sentences for the report."""
+    plot: str = ''  # name of the figure besides the learning curves, see ``plots``
+    notes: tuple[str, ...] = ()  # sentences for the report
 
     @property
     def task_names(self) -> tuple[str, ...]:
@@ -54,11 +48,8 @@ def narrow(
     tasks: Sequence[str] | None = None,
     algorithms: Sequence[str] | None = None,
 ) -> Experiment:
-    """
-    Return the experiment with the variants on these tasks, with these names, in this order.
-
-    ``('all',)`` selects all, None the default ones.
-    """
+    """Return the experiment with the variants on these tasks, with these names, in order."""
+    # ``('all',)`` selects all, None the default ones.
 
     def selected(
         kind: str, given: Sequence[str] | None, default: tuple[str, ...], known: tuple[str, ...]

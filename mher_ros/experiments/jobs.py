@@ -45,8 +45,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    reason: str
-    """One line."""
+    reason: str  # one line
     details: str = ''
 
 
@@ -57,8 +56,7 @@ class Lost:
     reason: str
 
 
-Event = Lost | Failure | Result
-"""What happens to a job; a failure or a result is the last event."""
+Event = Lost | Failure | Result  # what happens to a job; a failure or a result is the last event
 Events = Generator[tuple[Job, Event], None, None]
 Executor = Callable[[Sequence[Job]], Events]
 
@@ -72,11 +70,7 @@ def jobs_of(experiment: Experiment, seeds: Sequence[int]) -> list[Job]:
 
 
 def sweep(jobs: Sequence[Job], folder: Path, execute: Executor) -> Iterator[tuple[Job, Event]]:
-    """
-    Yield the events of all jobs; results are kept below ``folder`` as they come.
-
-    A job that has a result there (same options, same seed, same code) is not run.
-    """
+    """Yield the events of all jobs; a job that has a result in ``folder`` is not run again."""
     results = folder / RESULTS
     with os_errors_as_option_errors(f'cannot write into the folder {folder}'):
         results.mkdir(parents=True, exist_ok=True)

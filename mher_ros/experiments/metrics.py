@@ -1,19 +1,17 @@
-"""
-Metrics of one run, and estimates over seeds with confidence intervals.
+"""Metrics of one run, and estimates over seeds with confidence intervals."""
 
-Intervals are bootstrapped over seeds, after Agarwal, Schwarzer, Castro, Courville and Bellemare:
-Deep reinforcement learning at the edge of the statistical precipice, NeurIPS 2021 (rliable). The
-generator's seed is fixed: the same runs give the same intervals.
-"""
+# Intervals are bootstrapped over seeds, after Agarwal, Schwarzer, Castro, Courville and Bellemare:
+# Deep reinforcement learning at the edge of the statistical precipice, NeurIPS 2021 (rliable). The
+# generator's seed is fixed: the same runs give the same intervals.
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import math
 from typing import Any, NamedTuple
 
+from mher_ros.interface import Vector
 from mher_ros.learning.run.progress import Row
 import numpy as np
-from numpy.typing import NDArray
 
 Rows = list[Row]
 NEVER = float('inf')
@@ -72,10 +70,8 @@ def _goal_distance(run: Mapping[str, Any], when: str) -> float:
 
 class Metric(NamedTuple):
     heading: str
-    compute: Callable[[Mapping[str, Any]], float]
-    """Returns its value, given the result of a run."""
-    form: str
-    """Format of its values in tables."""
+    compute: Callable[[Mapping[str, Any]], float]  # returns its value, given the result of a run
+    form: str  # format of its values in tables
 
 
 def _of_rows(heading: str, compute: Callable[[Rows], float], form: str) -> Metric:
@@ -151,11 +147,11 @@ def interquartile_mean_over_tasks(values: Sequence[Sequence[float]]) -> Estimate
     return Estimate(value, *interval(trim_mean(drawn, 0.25, axis=1)))
 
 
-def _draw(runs: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _draw(runs: Vector, rng: np.random.Generator) -> Vector:
     return runs[rng.integers(len(runs), size=(DRAWS, len(runs)))]
 
 
-def interval(drawn: NDArray[np.float64]) -> tuple[float, float]:
+def interval(drawn: Vector) -> tuple[float, float]:
     """Return the 95 % interval, rounded outwards to drawn values: some may be infinite."""
     ordered = np.sort(drawn)
     outside = (1.0 - CONFIDENCE) / 2.0 * (len(ordered) - 1)

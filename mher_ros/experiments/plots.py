@@ -15,9 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from mher_ros.experiments.experiment import Experiment, Variant
 from mher_ros.experiments.jobs import Job, Result
+from mher_ros.interface import Vector
 import numpy as np
-from numpy.typing import NDArray
 
+Runs = Sequence[tuple[Sequence[float], Sequence[float]]]  # (steps, values) of each run
 DATA = Path(__file__).parent / 'data'
 STYLE = rc_params_from_file(DATA / 'report.mplstyle', use_default_template=False)
 # Okabe and Ito's colours, safe for colour-blind readers, for the algorithms of the paper's
@@ -55,11 +56,6 @@ LEGEND_ROW, LEGEND_ENTRY, LEGEND_LETTER = 0.22, 0.65, 0.085
 WARMUP_EPISODES, EPISODE_STEPS = 20, 100
 AUTHORS_CHANGES = {'point2d_large': (('task.box', 4.0),), 'point2d_four_room': ()}
 """Options of a variant that equals what the authors ran, by task."""
-
-
-def draw(name: str, experiment: Experiment, results: Mapping[Job, Result]) -> Figure:
-    """Return the figure called ``name``, one of ``FIGURES``."""
-    return FIGURES[name][0](experiment, results)
 
 
 def _curves(experiment: Experiment, results: Mapping[Job, Result]) -> Figure:
@@ -240,17 +236,8 @@ def panels(
             )
 
 
-def band(
-    ax: Axes,
-    runs: Sequence[tuple[Sequence[float], Sequence[float]]],
-    label: str,
-    look: Mapping[str, Any],
-) -> None:
-    """
-    Draw the median of runs, each (steps, values), and a band from quartile to quartile.
-
-    A run that ended earlier than others keeps its last value.
-    """
+def band(ax: Axes, runs: Runs, label: str, look: Mapping[str, Any]) -> None:
+    """Draw median and quartiles of runs (steps, values); an ended run keeps its last value."""
     steps, values = aligned(runs)
     low, middle, high = np.nanpercentile(values, (25, 50, 75), axis=0)
     every = max(1, len(steps) // 8)
@@ -259,9 +246,7 @@ def band(
         ax.fill_between(steps, low, high, color=look['color'], alpha=0.18, linewidth=0)
 
 
-def aligned(
-    runs: Sequence[tuple[Sequence[float], Sequence[float]]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def aligned(runs: Runs) -> tuple[Vector, Vector]:
     """Return all steps (S,) of any run, and the last known values (R, S) at these steps."""
     steps = np.unique(np.concatenate([np.asarray(x, float) for x, _ in runs]))
     values = np.full((len(runs), len(steps)), np.nan)

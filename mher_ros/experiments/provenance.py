@@ -45,12 +45,6 @@ def library_versions() -> str:
     return ', '.join(f'{name} {importlib.metadata.version(name)}' for name in LIBRARIES)
 
 
-@functools.cache
-def code_digest() -> str:
-    """Return the ``code_digest_now`` of the first call."""
-    return code_digest_now()
-
-
 def code_digest_now() -> str:
     """Return a hash of the source files and library versions that a run depends on."""
     root = Path(mher_ros.__file__).parent
@@ -61,6 +55,9 @@ def code_digest_now() -> str:
     for path in sources:
         digest.update(f'{path.relative_to(root).as_posix()}\0'.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+code_digest = functools.cache(code_digest_now)  # returns that of the first call
 
 
 def _processor() -> str:

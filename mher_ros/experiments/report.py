@@ -9,7 +9,7 @@ from typing import Any
 
 from mher_ros.experiments.experiment import Experiment
 from mher_ros.experiments.jobs import Failure, Job, Result
-from mher_ros.experiments.plots import draw, FIGURES, png, svg
+from mher_ros.experiments.plots import FIGURES, png, svg
 from mher_ros.experiments.provenance import machine_facts
 from mher_ros.experiments.tables import figures_of, markdown, seed_tables, Table, tables_of
 from mher_ros.files import write_atomically
@@ -24,8 +24,7 @@ class Outcome:
     seeds: tuple[int, ...]
     results: Mapping[Job, Result]
     failures: Mapping[Job, Failure]
-    seconds: float
-    """Wall time of this command; earlier runs are not included."""
+    seconds: float  # wall time of this command; earlier runs are not included
 
     @property
     def total(self) -> int:
@@ -82,10 +81,11 @@ def write_report(outcome: Outcome, folder: Path) -> Path:
     parts = [f'# {experiment.name}', experiment.question, table_text(outcome).strip()]
     names = ('curves', *filter(None, (experiment.plot,))) if outcome.results else ()
     for name in names:
-        figure = draw(name, experiment, outcome.results)
+        draw, caption = FIGURES[name]
+        figure = draw(experiment, outcome.results)
         write_atomically(folder / f'{name}.png', png(figure))
         write_atomically(folder / f'{name}.svg', svg(figure))
-        parts += [f'![{name}]({name}.png)', FIGURES[name][1]]
+        parts += [f'![{name}]({name}.png)', caption]
     page = folder / PAGE
     write_atomically(page, ('\n\n'.join(parts + _what_was_run(outcome)) + '\n').encode())
     return page

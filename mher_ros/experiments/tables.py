@@ -51,12 +51,9 @@ OVERALL_EXPLAINED = (
 class Figures:
     """Estimates from the runs of an experiment; best first."""
 
-    tasks: dict[str, dict[str, dict[str, Estimate]]]
-    """By task, algorithm and metric."""
-    overall: dict[str, Estimate]
-    """By algorithm; only those with a run on every task."""
-    runs: dict[tuple[str, str], int]
-    """Number of runs by (task, algorithm)."""
+    tasks: dict[str, dict[str, dict[str, Estimate]]]  # by task, algorithm and metric
+    overall: dict[str, Estimate]  # by algorithm; only those with a run on every task
+    runs: dict[tuple[str, str], int]  # number of runs by (task, algorithm)
 
     def to_dict(self) -> dict[str, Any]:
         tasks: dict[str, dict[str, Any]] = {task: {} for task in self.tasks}

@@ -1,25 +1,18 @@
-"""Options of a training run, and the files in the folder of a run."""
+"""Options of a training run."""
 
 import dataclasses
 import enum
 import functools
-import json
 from pathlib import Path
 from typing import Any
 
-from mher_ros.files import read_at_most
 from mher_ros.learning.presets import ALGORITHMS, DEPLOYED, EPISODES_PER_EPOCH, PRECISION, PRESETS
 from mher_ros.learning.relabel import RELABELLING
+from mher_ros.learning.run.arguments import read_config
 from mher_ros.options import describe, option, OptionError, override
 from mher_ros.registry import check_trusted
 from mher_ros.tasks import task_class
 from mher_ros.tasks.task import TaskOptions
-
-# Files of a run; others are ``checkpoint``, ``episodes.npz`` and those in ``tensorboard/``.
-CONFIG = 'config.json'
-PROGRESS = 'progress.csv'  # one row per evaluation
-POLICY = 'policy.onnx'  # not written by algorithms without an actor
-MAX_CONFIG_BYTES = 2**20
 
 
 class RngStream(enum.IntEnum):
@@ -94,7 +87,7 @@ class RelabelConfig:
     )
     probability: float = _fraction(0.8, 'fraction of transitions that are relabelled')
     random_share: float = _fraction(
-        0.0, 'fraction of transitions whose original goal is first replaced as by goals=random'
+        0.0, 'fraction of transitions that first get a random goal, as by goals=random'
     )
     steps: int = option(5, 'length n of the model rollout', low=0, high=1000)
     rollout_noise: float = _not_negative(0.2, 'standard deviation of action noise in rollouts')
@@ -275,11 +268,4 @@ def config_from_dict(values: dict[str, Any]) -> TrainConfig:
 
 
 def load_config(folder: Path) -> TrainConfig:
-    path = folder / CONFIG
-    try:
-        values = json.loads(read_at_most(path, MAX_CONFIG_BYTES))
-    except FileNotFoundError:
-        raise OptionError(f'{folder} holds no run: there is no {CONFIG} in it') from None
-    except (OSError, RecursionError, ValueError) as error:
-        raise OptionError(f'cannot read {path}: {error}') from error
-    return config_from_dict(values)
+    return config_from_dict(read_config(folder))

@@ -1,8 +1,4 @@
-"""
-The deployable policy: one ONNX file with its weights, interface and evaluation.
-
-Running a policy needs numpy and onnxruntime; ``mher_ros.policy.export`` needs torch and onnx.
-"""
+"""The deployable policy, one ONNX file; only ``mher_ros.policy.export`` needs torch and onnx."""
 
 from mher_ros.policy.contract import Contract, PolicyFileError
 from mher_ros.policy.onnx_policy import load, OnnxPolicy

@@ -1,7 +1,5 @@
 """The contract of a policy file: JSON in its metadata that describes its interface."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 import dataclasses
 import json
@@ -43,7 +41,7 @@ class Contract:
         return text
 
     @classmethod
-    def from_json(cls, text: str) -> Contract:
+    def from_json(cls, text: str) -> 'Contract':
         """Rebuild from ``to_json``; PolicyFileError names the entry that is wrong."""
         if len(text) > MOST_CHARACTERS:
             raise PolicyFileError(f'contract: expected at most {MOST_CHARACTERS} characters')

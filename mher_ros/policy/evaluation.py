@@ -1,8 +1,8 @@
 """Evaluation of a policy file on its task."""
 
+import dataclasses
 from typing import Any
 
-from mher_ros.interface import TaskInterface
 from mher_ros.options import OptionError, override
 from mher_ros.policy.contract import PolicyFileError
 from mher_ros.policy.onnx_policy import OnnxPolicy
@@ -11,7 +11,6 @@ from mher_ros.tasks import make, task_class
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
 from mher_ros.tasks.task import Task
 import numpy as np
-from numpy.typing import ArrayLike
 
 EVALUATION_STREAM = 3  # part of an episode's seed: its goals differ from those of training
 MILLIMETRES = 1000.0
@@ -63,15 +62,14 @@ def make_task(policy: OnnxPolicy) -> Task:
     except OptionError as error:
         raise PolicyFileError(f'the task of this policy is unknown here: {error}') from error
     task = make(name, options)
-    for key, here in task.interface.to_dict().items():
-        there = policy.interface.to_dict()[key]
-        if here != there and not (key in WORKSPACE and _close(here, there, task.interface)):
+    expected = dataclasses.asdict(policy.interface)
+    for key, here in dataclasses.asdict(task.interface).items():
+        there = expected[key]
+        # The workspace is simulated, and differs slightly between processors.
+        tolerance = 1e-3 * task.interface.success_threshold
+        is_close = key in WORKSPACE and np.allclose(here, there, rtol=0.0, atol=tolerance)
+        if here != there and not is_close:
             raise PolicyFileError(
                 f'this policy is for another {name}: expected {key} {there}, got {here}'
             )
     return task
-
-
-def _close(here: ArrayLike, there: ArrayLike, interface: TaskInterface) -> bool:
-    # The workspace is simulated, and differs slightly between processors.
-    return np.allclose(here, there, rtol=0.0, atol=1e-3 * interface.success_threshold)

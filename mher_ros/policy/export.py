@@ -58,11 +58,7 @@ def export_policy(
 
 
 def traced(module: nn.Module, inputs: dict[str, int]) -> Any:
-    """
-    Return the ONNX model of ``module`` for any batch size, the same on any machine.
-
-    ``inputs`` are the sizes of its arguments by name, in order: tensors (B, size).
-    """
+    """Return the ONNX model of ``module`` for tensors (B, size); ``inputs``: sizes by name."""
     # Not dynamo=True: for these networks it writes the same operators, but takes 9.6 s of
     # CPU time instead of 0.3 s, longer than the `fast` preset learns, and needs onnxscript.
     buffer: Any = io.BytesIO()

@@ -180,12 +180,9 @@ def _vectors(messages: list[Message]) -> Vectors:
 
 
 def _check_nodes(graph: Message, inputs: Vectors, outputs: Vectors) -> None:
-    """
-    Refuse nodes that ``export`` does not write, and graphs that are too large.
-
-    Every node computes a vector [batch, n] from the inputs, so nothing can be computed in advance,
-    and all sizes are known.
-    """
+    """Refuse nodes that ``export`` does not write, and graphs that are too large."""
+    # Every node computes a vector [batch, n] from the inputs, so nothing can be computed in
+    # advance, and all sizes are known.
     constants = dict(map(_constant, graph.get('initializer', [])))
     widths: dict[str, int] = {}
     products = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import threading
 from typing import Any
 
-from mher_ros.files import read_at_most
+from mher_ros.files import POLICY, read_at_most
 from mher_ros.interface import TaskInterface
 from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
 from mher_ros.policy.graph import check_vectors, read_graph
@@ -17,7 +17,6 @@ import onnxruntime
 MOST_BYTES = 2**27  # of a file; the largest network of a preset has 600 kB
 LONGEST_INFERENCE = 2.0  # limit for the first inference [s]
 PRODUCER = 'mher_ros'  # producer name of the ONNX models, at the start of the file
-NAME = 'policy.onnx'
 SEAL_KEY = 'mher_ros.sha256'
 BLANK = '0' * 64  # value of that entry before sealing
 _BEFORE_VALUE = SEAL_KEY.encode() + b'\x12\x40'  # protobuf: field 2 follows, 64 bytes long
@@ -142,8 +141,8 @@ def find_policy(given: str, runs: str = 'runs') -> Path:
     """Return the policy file of a file or run folder ``given``; '': the newest in ``runs``."""
     if given:
         path = Path(given).expanduser()
-        return path / NAME if path.is_dir() else path
-    written = [(path.stat().st_mtime, path) for path in Path(runs).glob(f'**/{NAME}')]
+        return path / POLICY if path.is_dir() else path
+    written = [(path.stat().st_mtime, path) for path in Path(runs).glob(f'**/{POLICY}')]
     if not written:
         raise PolicyFileError(
             f'no policy was given, and there is none below {Path(runs).resolve()}: train one, or '

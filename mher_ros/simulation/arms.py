@@ -1,11 +1,8 @@
-"""
-Joint limits of arms, as their makers specify them.
+"""Joint limits of arms, as their makers specify them."""
 
-Fetch: repository fetch_ros, file fetch_description/robots/fetch.urdf (release 0.8.3).
-Sawyer: Rethink Robotics' repository sawyer_robot, file
-sawyer_description/urdf/sawyer_base.urdf.xacro, in the variant for the robot itself; the variant
-for Gazebo narrows right_j6.
-"""
+# Fetch: repository fetch_ros, file fetch_description/robots/fetch.urdf (release 0.8.3). Sawyer:
+# Rethink Robotics' repository sawyer_robot, file sawyer_description/urdf/sawyer_base.urdf.xacro,
+# in the variant for the robot itself; the variant for Gazebo narrows right_j6.
 
 from collections.abc import Mapping
 import dataclasses

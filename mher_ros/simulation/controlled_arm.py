@@ -3,13 +3,11 @@
 from collections import deque
 import math
 
+from mher_ros.interface import Vector
 from mher_ros.robots.arm_model import ArmModel, TOOL
 from mher_ros.simulation.plant import JointDrivenPlant, Plant
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
-
-Vector = NDArray[np.float64]
 
 DAMPING = 1e-4  # limits joint velocities near a singularity [m^2]
 TURNING = 5.0  # angular velocity of the tool per rad of orientation error [1/s]
@@ -35,12 +33,8 @@ class ControlledArm(Plant):
     def __init__(
         self, plant: JointDrivenPlant, arm: ArmModel, delay: float = 0.0, lag: float = 0.0
     ) -> None:
-        """
-        Control ``plant``, whose kinematics are those of ``arm``.
-
-        Commands are carried out after ``delay`` [s], rounded to the period; the joints follow
-        with a first-order lag of time constant ``lag`` [s].
-        """
+        """Carry out commands after ``delay`` [s], with a lag of time constant ``lag`` [s]."""
+        # The delay is rounded to the period; the kinematics of ``plant`` are those of ``arm``.
         self._plant = plant
         self.model, self.data, self.camera = plant.model, plant.data, plant.camera
         self.frame, self.period = plant.frame, plant.period

@@ -1,7 +1,8 @@
 """Drives of joints: position control, velocity control, and trajectories."""
 
+from mher_ros.interface import Vector
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 POSITION_GAIN = 10.0  # velocity per rad of error [1/s]
 ACCELERATION = 4.0  # limit of a drive [rad/s^2]; all arms have the torque for it
@@ -19,7 +20,7 @@ class Drives:
     which changes by at most :math:`a\,dt`.
     """
 
-    def __init__(self, speeds: NDArray[np.float64], timestep: float) -> None:
+    def __init__(self, speeds: Vector, timestep: float) -> None:
         """``speeds``: velocity limits (k,) [rad/s]; ``timestep``: time between two steps [s]."""
         self._speeds = speeds
         self._most = ACCELERATION * timestep
@@ -28,14 +29,14 @@ class Drives:
     def reset(self) -> None:
         self._asked[:] = 0.0
 
-    def step(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
+    def step(self, error: Vector) -> Vector:
         """Return the velocities (k,) [rad/s] for position errors (k,) [rad]."""
         distance = np.abs(error)
         speed = np.minimum(POSITION_GAIN * distance, self._speeds)
         speed = np.minimum(speed, np.sqrt(2.0 * BRAKING * ACCELERATION * distance))
         return self.track(np.copysign(speed, error))
 
-    def track(self, velocities: NDArray[np.float64]) -> NDArray[np.float64]:
+    def track(self, velocities: Vector) -> Vector:
         """Return the velocities (k,) [rad/s], one step towards those given."""
         wanted = np.clip(velocities, -self._speeds, self._speeds)
         self._asked += np.clip(wanted - self._asked, -self._most, self._most)
@@ -55,7 +56,7 @@ class Trajectory:
         """Return whether the last point has been returned."""
         return self._now > self._times[-1]
 
-    def advance(self, period: float) -> NDArray[np.float64]:
+    def advance(self, period: float) -> Vector:
         """Return the set-point (k,) at the end of the next period [s]."""
         self._now += period
         # Of several points at the same time the last one counts.

@@ -1,13 +1,12 @@
-"""
-The arm of a task, commanded by joint positions like a real one.
+"""The arm of a task, commanded by joint positions like a real one."""
 
-Its model is the task's, without the constraint that moves the tool there: each joint has a drive
-with the limits of the arm's maker. The drives also carry the weight of the arm.
-"""
+# Its model is the task's, without the constraint that moves the tool there: each joint has a drive
+# with the limits of the arm's maker. The drives also carry the weight of the arm.
 
 from collections.abc import Callable
 from typing import Any
 
+from mher_ros.interface import Vector
 from mher_ros.options import OptionError
 from mher_ros.robots.arm_model import ToolKinematics
 from mher_ros.robots.description import Pose
@@ -19,7 +18,6 @@ from mher_ros.tasks.mujoco_task import joint_name, MujocoTask, package_folder
 from mher_ros.tasks.sawyer_reach import SCENE
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 TOOLS = {'fetch_reach': {'site': 'robot0:grip'}, 'sawyer_reach': {'body': 'hand'}}
 PERIOD = 0.01  # time between two joint states, as real arms publish them [s]
@@ -32,13 +30,10 @@ CRUISE = 0.97  # share of the velocity limit: other joints disturb the velocity
 
 
 class JointPlant(JointDrivenPlant):
-    """
-    Position drives on the seven joints of a task's arm.
+    """Position drives on the seven joints of a task's arm."""
 
-    A drive is a cascade: a position loop sets a velocity, and a velocity loop turns it into a
-    force within the joint's limit. Other joints keep their initial positions.
-    """
-
+    # A drive is a cascade: a position loop sets a velocity, and a velocity loop turns it into a
+    # force within the joint's limit. Other joints keep their initial positions.
     frame = 'world'
     period = PERIOD
 
@@ -77,17 +72,17 @@ class JointPlant(JointDrivenPlant):
         self.data.ctrl[:] = self._start
         mujoco.mj_forward(self.model, self.data)
 
-    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def joint_state(self) -> tuple[Vector, Vector]:
         """Return positions and velocities of all joints; those of other parts never move."""
         positions, velocities = self._fixed_positions.copy(), np.zeros_like(self._fixed_positions)
         positions[self._arm] = self.data.qpos
         velocities[self._arm] = self.data.qvel
         return positions, velocities
 
-    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tool_pose(self) -> tuple[Vector, Vector]:
         return self._kinematics.pose(self.data.qpos)
 
-    def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+    def _move(self, drive: Callable[[Vector], Vector]) -> None:
         for _ in range(round(self.period / self.model.opt.timestep)):
             positions = self.data.qpos
             # This set-point balances the drive's damping at the desired velocity.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from mher_ros.interface import Vector
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.model_file import find_file, read_model
 from mher_ros.robots.robot import Robot, RobotError
@@ -10,7 +11,6 @@ from mher_ros.simulation.plant import JointDrivenPlant
 from mher_ros.simulation.urdf_scene import scene_of, with_found_meshes
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 TIMESTEP, STEPS = 0.002, 5
 """Time between two steps of the drives [s], and number of steps between two joint states."""
@@ -52,13 +52,13 @@ class KinematicPlant(JointDrivenPlant):
         self._drives.reset()
         mujoco.mj_kinematics(self.model, self.data)
 
-    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def joint_state(self) -> tuple[Vector, Vector]:
         return self.data.qpos.copy(), self.data.qvel.copy()
 
-    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tool_pose(self) -> tuple[Vector, Vector]:
         return self._arm.tool_pose(self.data.qpos[self._chain])
 
-    def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+    def _move(self, drive: Callable[[Vector], Vector]) -> None:
         positions, velocities = self.data.qpos[self._commanded], np.empty(0)
         for _ in range(STEPS):
             velocities = drive(positions)
@@ -68,7 +68,7 @@ class KinematicPlant(JointDrivenPlant):
         self.data.qpos[self._commanded], self.data.qvel[self._commanded] = positions, velocities
         mujoco.mj_kinematics(self.model, self.data)
 
-    def _checked_home(self, robot: Robot) -> NDArray[np.float64]:
+    def _checked_home(self, robot: Robot) -> Vector:
         unknown = [name for name in robot.home if name not in self.joint_names]
         if unknown:
             raise RobotError(

@@ -4,11 +4,11 @@ import abc
 from collections.abc import Callable
 from typing import Any
 
+from mher_ros.interface import Vector
 from mher_ros.simulation.drives import Drives
 from mher_ros.simulation.urdf_writer import urdf_of
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 
 class Plant(abc.ABC):
@@ -31,15 +31,15 @@ class Plant(abc.ABC):
         """Put the arm in its initial state, drawn from ``seed`` if it is random."""
 
     @abc.abstractmethod
-    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def joint_state(self) -> tuple[Vector, Vector]:
         """Return positions [rad or m] and velocities of ``joint_names`` as new arrays."""
 
     @abc.abstractmethod
-    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tool_pose(self) -> tuple[Vector, Vector]:
         """Return position (3,) [m] and orientation (4,) (w, x, y, z) of the tool in ``frame``."""
 
     @abc.abstractmethod
-    def advance(self, command: NDArray[np.float64] | None) -> None:
+    def advance(self, command: Vector | None) -> None:
         """Move for one period with a command; None: see the subclass."""
 
 
@@ -48,30 +48,26 @@ class JointDrivenPlant(Plant):
 
     _drives: Drives
     _commanded: list[int]  # entries of ``data.qpos`` that are the commanded joints (k)
-    _lower: NDArray[np.float64]  # ranges of these joints (k,) [rad or m]
-    _upper: NDArray[np.float64]
-    _target: NDArray[np.float64]  # where they are to go (k,)
+    _lower: Vector  # ranges of these joints (k,) [rad or m]
+    _upper: Vector
+    _target: Vector  # where they are to go (k,)
 
-    def advance(self, command: NDArray[np.float64] | None) -> None:
-        """
-        Move for one period towards joint positions (k,) [rad or m], clipped to the joints' ranges.
-
-        Without a command the last one is kept, as by a position controller.
-        """
+    def advance(self, command: Vector | None) -> None:
+        """Move for one period towards positions (k,) [rad or m] in range; None: the last."""
         if command is not None:
             self._target = np.clip(self.checked_positions(command), self._lower, self._upper)
         self._move(lambda positions: self._drives.step(self._target - positions))
 
-    def advance_at(self, velocities: NDArray[np.float64]) -> None:
+    def advance_at(self, velocities: Vector) -> None:
         """Move for one period with joint velocities (k,) [rad/s or m/s], within the ranges."""
         self._move(lambda positions: self._drives.track(velocities))
         self._target = self.data.qpos[self._commanded]
 
     @abc.abstractmethod
-    def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+    def _move(self, drive: Callable[[Vector], Vector]) -> None:
         """Move for one period with the velocities that ``drive`` returns for positions (k,)."""
 
-    def checked_positions(self, command: NDArray[np.float64]) -> NDArray[np.float64]:
+    def checked_positions(self, command: Vector) -> Vector:
         """Return joint positions (k,); ValueError unless they are k finite numbers."""
         checked = np.asarray(command, np.float64)
         if checked.shape != (len(self.command_names),) or not np.isfinite(checked).all():

@@ -5,7 +5,7 @@ from typing import Any
 
 from mher_ros.control.action_controller import SteppedArm
 from mher_ros.control.motion_limiter import MotionLimits
-from mher_ros.interface import Field, TaskInterface
+from mher_ros.interface import Field, TaskInterface, Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Robot
@@ -23,8 +23,6 @@ REACH = 0.15  # half of the edge of the box of goals, before the workspace's sca
 
 @dataclasses.dataclass(frozen=True)
 class ReachOptions(TaskOptions):
-    """Options of ``reach``."""
-
     robot: str = option('fetch', 'the arm: a name from config/robots, or the path of a YAML file')
     control_period: float = option(0.04, 'time between two actions [s]', low=0.005, high=1.0)
     joint_speed: float = option(
@@ -33,14 +31,11 @@ class ReachOptions(TaskOptions):
 
 
 class Reach(Task):
-    """
-    Joint velocities move the tool of any robot to a position.
+    """Joint velocities move the tool of any robot to a position."""
 
-    Actions go through the command path of deployment: for the agent, the safety filter is part of
-    the arm. The robot is simulated in this process, unless ``arm`` is given: then the arm is
-    commanded over topics, and this class only defines observations, goals and rewards.
-    """
-
+    # Actions go through the command path of deployment: for the agent, the safety filter is part
+    # of the arm. The robot is simulated in this process, unless ``arm`` is given: then the arm is
+    # commanded over topics, and this class only defines observations, goals and rewards.
     summary = 'joint motions bring the tool of a robot to a position in space'
     default_options = ReachOptions(episode_steps=50, threshold=0.05)
     options: ReachOptions
@@ -79,15 +74,14 @@ class Reach(Task):
             self.interface, self.arm, self.workspace, self.limits, self.command_period
         )
 
-    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def joint_state(self) -> tuple[Vector, Vector]:
         """Return positions and velocities of ``joint_names``; zeros without a simulation."""
         if self._plant is None:
             return np.zeros(len(self.joint_names)), np.zeros(len(self.joint_names))
         positions, velocities = self._plant.joint_state()
         return positions[self._chain], velocities[self._chain]
 
-    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return position (3,) and orientation (4,) (w, x, y, z) of the tool."""
+    def tool_pose(self) -> tuple[Vector, Vector]:
         return self.arm.tool_pose(self.joint_state()[0])
 
     def scene(self) -> tuple[mujoco.MjModel, mujoco.MjData, dict[str, Any]]:
@@ -99,7 +93,7 @@ class Reach(Task):
             raise RuntimeError(f'the arm of robot {self.robot.name} is not in this process')
         return self._plant
 
-    def _home(self) -> NDArray[np.float64]:
+    def _home(self) -> Vector:
         """Return the tool's position (3,) [m] with the joints at the robot's home."""
         return self.arm.tool_position(
             np.array([self.robot.home.get(name, 0.0) for name in self.arm.state_names])
@@ -110,7 +104,7 @@ class Reach(Task):
             self._plant.reset()
             self._stepped.reset()
 
-    def _sample_goal(self, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _sample_goal(self, rng: np.random.Generator) -> Vector:
         return rng.uniform(self.interface.goal_low, self.interface.goal_high)
 
     def move(self, action: NDArray[np.float32]) -> None:
@@ -119,9 +113,7 @@ class Reach(Task):
             given = action if index == 0 else None
             plant.advance(self._stepped.answer(*self.joint_state(), given))
 
-    def _observation(
-        self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _observation(self, positions: Vector, velocities: Vector) -> Vector:
         return np.concatenate((positions, velocities, self.arm.tool_position(positions)))
 
     def _declare(self) -> TaskInterface:
@@ -129,7 +121,7 @@ class Reach(Task):
         tool = tuple(Field(f'tool_position_{axis}', 'm') for axis in 'xyz')
         period = self.commands_per_step * self.command_period
         units = dict(zip(names, self.arm.units, strict=True))
-        return TaskInterface(
+        return self._interface(
             task='reach',
             observation=(
                 *(Field(f'position_{name}', units[name]) for name in names),
@@ -144,10 +136,8 @@ class Reach(Task):
             action_meaning='joint_displacement',
             frame=self.arm.base_frame,
             control_period=period,
-            episode_steps=self.options.episode_steps,
             goal_low=tuple(self.workspace.low.tolist()),
             goal_high=tuple(self.workspace.high.tolist()),
-            success_threshold=self.options.threshold,
             achieved_index=tuple(range(2 * len(names), 2 * len(names) + 3)),
         )
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mher_ros.control.reachability import corners_of, IkResult, one_turn_limits, Reachability
 from mher_ros.errors import MherError
-from mher_ros.interface import TaskInterface
+from mher_ros.interface import TaskInterface, Vector
 from mher_ros.robots.arm_model import ArmModel, read_description, TOOL
 from mher_ros.robots.model_file import find_file, read_model
 from mher_ros.robots.outputs import OUTPUTS
@@ -18,9 +18,6 @@ from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
-
-Vector = NDArray[np.float64]
 
 NEAR_LIMIT = 0.1  # least distance of a joint from its limit in a proposal [rad or m]
 NEAR_SINGULAR = 100.0  # condition number above which the arm is close to a singularity
@@ -267,13 +264,10 @@ class RobotCheck:
 
 def draw_check(check: RobotCheck, path: Path) -> None:
     """Draw the arm at home and the workspace, from two sides, into a PNG file."""
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     links = check.links(check.home)
-    figure = pyplot.figure(figsize=(11, 5), layout='constrained')
+    figure = Figure(figsize=(11, 5), layout='constrained')
     colours = ((True, 'tab:green', 'reached'), (False, 'tab:red', 'not reached'))
     for index, (elevation, azimuth) in enumerate(((20, -60), (0, -90)), 1):
         view: Any = figure.add_subplot(1, 2, index, projection='3d')
@@ -294,7 +288,6 @@ def draw_check(check: RobotCheck, path: Path) -> None:
     view.legend()
     figure.suptitle(f'{check.robot.name}, in {check.arm.base_frame}')
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)
 
 
 def _model_text(robot: Robot, urdf: Path | None) -> str | None:

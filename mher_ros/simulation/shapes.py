@@ -35,8 +35,6 @@ class Shape:
 
 
 class Shapes(tuple[Shape, ...]):
-    """Shapes of one model."""
-
     def poses(self, data: mujoco.MjData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return positions (n, 3) [m] and orientations (n, 4) (w, x, y, z) in the world frame."""
         positions, orientations = np.empty((len(self), 3)), np.empty((len(self), 4))

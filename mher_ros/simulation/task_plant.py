@@ -1,10 +1,10 @@
 """The arm of a task, with the task's own dynamics."""
 
+from mher_ros.interface import Vector
 from mher_ros.simulation.plant import Plant
 from mher_ros.tasks import make
 from mher_ros.tasks.task import TaskOptions
 import numpy as np
-from numpy.typing import NDArray
 
 
 class TaskPlant(Plant):
@@ -22,13 +22,13 @@ class TaskPlant(Plant):
         self._task.reset(seed=seed)
         self.model, self.data, self.camera = self._task.scene()
 
-    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def joint_state(self) -> tuple[Vector, Vector]:
         return self._task.joint_state()
 
-    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tool_pose(self) -> tuple[Vector, Vector]:
         return self._task.tool_pose()
 
-    def advance(self, command: NDArray[np.float64] | None) -> None:
+    def advance(self, command: Vector | None) -> None:
         """Do one control period with an action (k,), clipped to [-1, 1]."""
         if command is None:
             self._task.hold()

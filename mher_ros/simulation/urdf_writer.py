@@ -5,6 +5,7 @@ import math
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from mher_ros.interface import Vector
 from mher_ros.robots.description import Joint, Pose
 from mher_ros.robots.mjcf import body_joints
 from mher_ros.simulation.arms import JointLimits, known_limits
@@ -12,7 +13,6 @@ from mher_ros.simulation.shapes import robot_bodies, Shape, visible_shapes
 from mher_ros.tasks.mujoco_task import joint_name
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 TYPES = {'hinge': 'revolute', 'slide': 'prismatic', 'fixed': 'fixed'}
 UNLIMITED = 1000.0  # stands for no limit of effort [N m], velocity [rad/s] or position [m]
@@ -102,7 +102,7 @@ def _add_origin(element: Element, pose: Pose) -> None:
     SubElement(element, 'origin', xyz=_text(position), rpy=_text(_roll_pitch_yaw(orientation)))
 
 
-def _roll_pitch_yaw(orientation: NDArray[np.float64]) -> tuple[float, float, float]:
+def _roll_pitch_yaw(orientation: Vector) -> tuple[float, float, float]:
     """Return angles about the fixed axes x, y, z [rad]; exact for every pitch."""
     flat = np.empty(9)
     mujoco.mju_quat2Mat(flat, orientation)
@@ -118,7 +118,7 @@ def _roll_pitch_yaw(orientation: NDArray[np.float64]) -> tuple[float, float, flo
     return float(roll), float(pitch), float(yaw)
 
 
-def _text(numbers: Sequence[float] | NDArray[np.float64]) -> str:
+def _text(numbers: Sequence[float] | Vector) -> str:
     return ' '.join(repr(float(number) + 0.0) for number in numbers)
 
 

@@ -1,7 +1,5 @@
 """Any Gymnasium GoalEnv as a task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 from typing import Any, ClassVar
@@ -22,8 +20,7 @@ MARGIN = 0.1  # of the goal box around the sampled goals, relative to its size
 BISECTIONS = 60  # to find the success threshold
 
 MakeEnv = Callable[[], Any]
-GoalMap = Callable[[Array], Array]
-"""Observations (..., n) to achieved goals (..., m)."""
+GoalMap = Callable[[Array], Array]  # observations (..., n) to achieved goals (..., m)
 
 
 @dataclasses.dataclass(frozen=True)

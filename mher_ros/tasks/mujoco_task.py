@@ -14,8 +14,6 @@ from numpy.random import Generator
 
 
 class MujocoTask(Task):
-    """A task on a MuJoCo model."""
-
     parallel_stepping = True  # MuJoCo releases the GIL while it steps
     substeps: ClassVar[int]
     tool: ClassVar[dict[str, str]]  # site or body of the tool in the model

@@ -1,11 +1,9 @@
 """A point in a square, with or without walls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 import functools
-from typing import Any, ClassVar, TYPE_CHECKING
+from typing import Any, ClassVar
 
 from mher_ros.interface import Field, TaskInterface
 from mher_ros.options import option
@@ -15,13 +13,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 Wall = tuple[float, float, float, float]  # a rectangle: x_low, x_high, y_low, y_high
 
 POINT_RADIUS = 0.03  # radius of the point, as a share of half the square's side
-WALL_HEIGHT = 0.1  # likewise
+WALL_HEIGHT = 0.1  # the same
 FROM_ABOVE = {'lookat': (0.0, 0.0, 0.0), 'azimuth': 90.0, 'elevation': -90.0}
 
 
@@ -72,7 +67,7 @@ class Point2D(Task):
         self._position = self._moved(self._position[None], action[None])[0]
 
     @classmethod
-    def step_batch(cls, tasks: Sequence[Self], actions: NDArray[np.float32]) -> Array:
+    def step_batch(cls, tasks: Sequence[Any], actions: NDArray[np.float32]) -> Array:
         first = tasks[0]
         starts = np.stack([task._position for task in tasks])
         ends = first._moved(starts, first.checked_action(actions, len(tasks)))

@@ -1,25 +1,21 @@
 """Base class of the tasks: a Gymnasium GoalEnv that declares its interface."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Sequence
 import dataclasses
-from typing import Any, ClassVar, TYPE_CHECKING
+from typing import Any, ClassVar
 
 import gymnasium
 from gymnasium import spaces
-from mher_ros.interface import TaskInterface
+from mher_ros.interface import TaskInterface, Vector
 from mher_ros.options import check, option
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-Array = NDArray[np.float64]
+Array = Vector
 Observation = dict[str, Array]
+Outcome = tuple[Observation, float, bool, bool, dict[str, Any]]  # of ``step``
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,17 +72,21 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         self._steps_left = self.interface.episode_steps
         return self.observe(*self.joint_state()), {}
 
-    def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> Outcome:
         """Do one control period; truncates after ``episode_steps``, never terminates."""
         self.move(self.checked_action(action))
+        return self.outcome(*self.joint_state())
+
+    def outcome(self, positions: Array, velocities: Array) -> Outcome:
+        """Return what ``step`` returns for this joint state, and count the step."""
         self._steps_left -= 1
-        observation = self.observe(*self.joint_state())
+        observation = self.observe(positions, velocities)
         reward = self.compute_reward(observation['achieved_goal'], self.goal, {})
         info = {'is_success': bool(reward == 0.0)}
         return observation, float(reward), False, self._steps_left <= 0, info
 
     @classmethod
-    def step_batch(cls, tasks: Sequence[Self], actions: NDArray[np.float32]) -> Array:
+    def step_batch(cls, tasks: 'Sequence[Task]', actions: NDArray[np.float32]) -> Array:
         """Return observations (B, n) after one step of B tasks with actions (B, k)."""
         # Faster than ``step``, because it computes no rewards.
         checked = tasks[0].checked_action(actions, len(tasks))

@@ -48,15 +48,12 @@ def is_loopback(host: str) -> bool:
 
 
 class AccessControl:
-    """
-    Refuses a request by its head, or admits it to the page.
+    """Refuses a request by its head, or admits it to the page."""
 
-    Any web site can make a browser send requests, also to this machine. Three headers, which a
-    site cannot forge, show it: ``Origin`` (a script of another site), ``Host`` (a name of another
-    site that resolves to this machine) and ``Sec-Fetch-Dest`` (the page in a frame of another
-    site, which could steer the clicks).
-    """
-
+    # Any web site can make a browser send requests, also to this machine. Three headers, which a
+    # site cannot forge, show it: ``Origin`` (a script of another site), ``Host`` (a name of
+    # another site that resolves to this machine) and ``Sec-Fetch-Dest`` (the page in a frame of
+    # another site, which could steer the clicks).
     def __init__(self, token: str, port: int, takes_stop: bool = False) -> None:
         """``takes_stop``: also admit requests to stop the arm."""
         self._token, self._takes_stop = token, takes_stop

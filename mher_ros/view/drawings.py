@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 from typing import Any, TYPE_CHECKING
 
+from mher_ros.interface import Vector
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,7 +32,7 @@ class Drawing:
     kind: str
     """A ball around one point, lines between pairs of points, a strip through all of them, an
     arrow from the first to the second, or a cloud of points."""
-    points: NDArray[np.float64]  # (n, 3) [m]
+    points: Vector  # (n, 3) [m]
     rgba: tuple[float, float, float, float]  # each from 0 to 1
     size: float  # radius of a ball, width of lines and arrows, side of a cloud's points [m]
 
@@ -73,7 +74,7 @@ class Drawings:
             self.show(name, None)
 
 
-def box_edges(low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+def box_edges(low: ArrayLike, high: ArrayLike) -> Vector:
     """Return the ends (n, m) of the edges of a box between corners (m,), pair after pair."""
     corners = np.array([low, high], np.float64)
     size = corners.shape[1]

@@ -10,14 +10,13 @@ import threading
 import time
 from typing import Any, NamedTuple
 
+from mher_ros.interface import Vector
 from mher_ros.view.access_control import STOP_PATH
 from mher_ros.view.drawings import Drawings
 from mher_ros.view.scene import ArmScene, Curves, FROM_THE_SIDE, look_at, set_stage
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 import viser
-
-Vector = NDArray[np.float64]
 
 IDLE = 10.0  # time without motion after which a browser no longer holds the handle [s]
 CLICK = 1e-4  # shorter motions of the handle are clicks [m]
@@ -26,8 +25,6 @@ GOOD, BAD, PLAIN = '#2b8a3e', '#c92a2a', '#343a40'
 
 
 class Button(enum.Enum):
-    """The buttons, with their labels."""
-
     STOP = 'Stop the arm'
     RESUME = 'Resume'
     RANDOM_GOAL = 'Random goal'
@@ -104,7 +101,6 @@ class LivePage:
         self.arm = arm
 
     def say(self, lines: Sequence[Line]) -> None:
-        """Show these lines of text."""
         if tuple(lines) != self._lines:
             self._lines = tuple(lines)
             self._text.content = (
@@ -146,16 +142,12 @@ class LivePage:
 
 
 class GoalHandle:
-    """
-    Arrows along the axes of the page, which one browser at a time can drag.
+    """Arrows along the axes of the page, which one browser at a time can drag."""
 
-    Only the position at release is a goal: an arm that followed the mouse could hit what lies on
-    its path. If a browser disconnects while it drags, the handle returns, and there is no goal.
-
-    A thread of the server moves it for browsers, and another thread for the owner of the page;
-    the lock keeps each operation whole.
-    """
-
+    # Only the position at release is a goal: an arm that followed the mouse could hit what lies on
+    # its path. If a browser disconnects while it drags, the handle returns, and there is no goal.
+    # A thread of the server moves it for browsers, and another thread for the owner of the page;
+    # the lock keeps each operation whole.
     def __init__(self, server: viser.ViserServer, on_release: Callable[[Vector], None]) -> None:
         """``on_release`` gets the position (3,) [m]."""
         self._server, self._on_release = server, on_release

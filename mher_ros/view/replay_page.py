@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mher_ros.interface import TaskInterface
+from mher_ros.interface import TaskInterface, Vector
 from mher_ros.learning.run.episodes import RecordedEpisode
 from mher_ros.view.drawings import box_edges, Colour, Drawing, Drawings
 from mher_ros.view.run_record import RunRecord
 from mher_ros.view.scene import ArmScene, Curves, FROM_THE_SIDE, look_at, set_stage
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 import viser
-
-Vectors = NDArray[np.float64]
 
 LINE_WIDTH, POINT_SIZE = 0.01, 0.02  # relative to the longest side of the workspace
 REREAD = 1.0  # time between two checks of the files [s]
@@ -224,7 +222,7 @@ def record_text(record: RunRecord) -> str:
     return '\n\n'.join(lines)
 
 
-def _points(positions: ArrayLike, height: float = 0.0) -> Vectors:
+def _points(positions: ArrayLike, height: float = 0.0) -> Vector:
     """Return positions (n, m) as points (n, 3); planar ones get this ``height``."""
     found = np.asarray(positions, np.float64)
     missing = np.full((len(found), 3 - found.shape[1]), height)
@@ -235,7 +233,7 @@ def _longest_side(interface: TaskInterface) -> float:
     return float(np.max(np.subtract(interface.goal_high, interface.goal_low)))
 
 
-def _look(server: viser.ViserServer, interface: TaskInterface, arm: Vectors) -> None:
+def _look(server: viser.ViserServer, interface: TaskInterface, arm: Vector) -> None:
     """Set the cameras: an arm is seen from the side, a planar task from above."""
     low, high = _points([interface.goal_low, interface.goal_high])
     centre, away = arm, np.array(FROM_THE_SIDE)

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from mher_ros.errors import MherError
-from mher_ros.interface import TaskInterface
-from mher_ros.learning.config import load_config, PROGRESS
-from mher_ros.learning.run.episodes import EPISODES, read_episodes, RecordedEpisode
+from mher_ros.files import EPISODES, PROGRESS
+from mher_ros.interface import TaskInterface, Vector
+from mher_ros.learning.config import load_config
+from mher_ros.learning.run.episodes import read_episodes, RecordedEpisode
 from mher_ros.learning.run.progress import COLUMNS, curve_of
 from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.reach import Reach, simulated_robot
 from mher_ros.simulation.task_plant import TaskPlant
 from mher_ros.tasks import make
 import numpy as np
-from numpy.typing import NDArray
 
 Content = TypeVar('Content')
 
@@ -49,7 +49,7 @@ class RunRecord:
             raise RecordError(self.problem)
 
     @property
-    def curve(self) -> NDArray[np.float64]:
+    def curve(self) -> Vector:
         """Rows (n, 3): environment steps, success rate, final error in the goal's unit."""
         return self._curve.content
 
@@ -79,7 +79,7 @@ class RunRecord:
         return episodes
 
 
-def read_curve(path: Path) -> NDArray[np.float64]:
+def read_curve(path: Path) -> Vector:
     """Return the rows (n, 3) of a run's progress.csv; incomplete rows are left out."""
     try:
         with path.open(newline='') as file:

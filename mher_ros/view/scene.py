@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from mher_ros.errors import MherError
+from mher_ros.interface import Vector
 from mher_ros.robots.model_file import parse_model
 from mher_ros.robots.urdf import read_urdf
 from mher_ros.simulation.shapes import Shape, visible_shapes
 from mher_ros.simulation.urdf_scene import scene_of
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 import trimesh
 import viser
 from viser import uplot
@@ -102,7 +103,7 @@ class ArmScene:
                 if moved or np.abs(turn - frame.wxyz).max() > STILL:
                     frame.position, frame.wxyz = place.copy(), turn.copy()
 
-    def centre(self) -> NDArray[np.float64]:
+    def centre(self) -> Vector:
         """Return the centre of the links (3,) [m]."""
         places = self._data.xpos
         return (places.min(0) + places.max(0)) / 2.0
@@ -122,7 +123,7 @@ class Curves:
             for unit in ('mm', '1')
         }
 
-    def show(self, rows: NDArray[np.float64], unit: str) -> None:
+    def show(self, rows: Vector, unit: str) -> None:
         """Draw rows (n, 3) of steps, success rate, final error in ``unit`` (metres as mm)."""
         factor, own = (1000.0, 'mm') if unit == 'm' else (1.0, '1')
         _show(self._success, rows[:, 0], 100.0 * rows[:, 1])
@@ -152,7 +153,7 @@ def _add(scene: viser.SceneApi, name: str, shape: Shape) -> Any:
     return scene.add_mesh_simple(name, vertices, faces, flat_shading=True, **how)
 
 
-def _show(plot: viser.GuiUplotHandle, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def _show(plot: viser.GuiUplotHandle, x: Vector, y: Vector) -> None:
     if plot.visible != (len(x) > 0):
         plot.visible = len(x) > 0
     if len(x):

@@ -92,12 +92,9 @@ class _Viser(viser.ViserServer):
 
 
 def _hidden_host() -> str:
-    """
-    Return a loopback address that another web site cannot guess.
-
-    In a browser on this machine, its script could try all ports of 127.0.0.1, and so bypass the
-    proxy. Linux has 16 million loopback addresses.
-    """
+    """Return a loopback address that another web site cannot guess."""
+    # In a browser on this machine, its script could try all ports of 127.0.0.1, and so bypass the
+    # proxy. Linux has 16 million loopback addresses.
     if sys.platform != 'linux':
         return '127.0.0.1'
     return str(ipaddress.IPv4Address('127.0.0.0') + 256 + secrets.randbelow(2**24 - 512))

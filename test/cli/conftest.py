@@ -7,7 +7,7 @@ import shutil
 
 from cli_runs import contents, TINY_TRAINING
 from mher_ros.cli import main
-from mher_ros.learning.config import POLICY
+from mher_ros.files import POLICY
 import pytest
 
 

@@ -2,7 +2,7 @@
 
 from cli_runs import figures
 from mher_ros.cli import main
-from mher_ros.learning.config import CONFIG, POLICY
+from mher_ros.files import CONFIG, POLICY
 import pytest
 
 

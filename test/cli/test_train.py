@@ -10,7 +10,7 @@ import time
 
 from cli_runs import figures, TINY, TINY_TRAINING
 from mher_ros.cli import main
-from mher_ros.learning.config import CONFIG, POLICY
+from mher_ros.files import CONFIG, POLICY
 from mher_ros.learning.presets import ALGORITHMS
 from mher_ros.tasks import TASKS
 import pytest
@@ -209,7 +209,7 @@ def test_interrupted_training_leaves_a_checkpoint_and_says_how_to_go_on(capsys, 
     assert stopped.endswith('steps: it was asked to stop')
     assert policy == f"policy so far: mher export '{folder}'"
     assert where == f'run:    {folder}'
-    assert again == f"go on with: mher train point2d_large --resume --out '{folder}'"
+    assert again == f"continue with: mher train point2d_large --resume --out '{folder}'"
     assert (folder / 'checkpoint').exists()
 
     steps = int(stopped.split()[2])
@@ -240,7 +240,7 @@ def test_training_that_plans_does_not_plan_to_the_end_when_it_is_stopped(tmp_pat
     finally:
         process.kill()
     assert process.returncode == 130, error
-    assert 'go on with: mher train point2d_large' in out
+    assert 'continue with: mher train point2d_large' in out
     assert (tmp_path / 'run' / 'checkpoint').exists()
 
 
@@ -249,7 +249,7 @@ def test_terminated_training_ends_like_an_interrupted_one(tmp_path):
     folder = tmp_path / 'run'
     code, out, _ = interrupted(folder, signal.SIGTERM, '--steps', '10000000')
     assert code == 130
-    assert 'go on with: mher train point2d_large' in out
+    assert 'continue with: mher train point2d_large' in out
     assert (folder / 'checkpoint').exists()
 
 

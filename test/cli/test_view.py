@@ -6,7 +6,7 @@ import signal
 import sys
 from urllib.request import urlopen
 
-from mher_ros.learning.run.episodes import EPISODES
+from mher_ros.files import EPISODES
 import pytest
 from recorded_runs import RecordedRun
 from ros_process import Process

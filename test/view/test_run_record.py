@@ -1,6 +1,6 @@
 """A run's folder as it is shown: what is read, what is read again, what is refused."""
 
-from mher_ros.learning.run.episodes import EPISODES
+from mher_ros.files import EPISODES
 from mher_ros.learning.run.session import start_training
 from mher_ros.options import OptionError
 from mher_ros.view.run_record import read_curve, RecordError, RunRecord

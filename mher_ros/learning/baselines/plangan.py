@@ -1,7 +1,5 @@
 """PlanGAN: planning with predicted trajectories instead of an actor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 from typing import Any
@@ -25,13 +23,10 @@ MAX_ROWS = 5000  # states predicted in one call; more do not fit into the proces
 
 
 class PlanGanAgent(Learner):
-    """
-    Plans each action (Charlesworth and Montana 2020).
+    """Plans each action (Charlesworth and Montana 2020)."""
 
-    An ensemble of GANs learns, from relabelled episodes, steps towards goals; the planner predicts
-    trajectories with them. An action needs thousands of predictions.
-    """
-
+    # An ensemble of GANs learns, from relabelled episodes, steps towards goals; the planner
+    # predicts trajectories with them. An action needs thousands of predictions.
     dynamics: Dynamics
     loss_names = ('critic_loss', 'generator_loss', 'model_loss')
 
@@ -131,7 +126,7 @@ class PlanNoise:
     order: Tensor  # (T - 1, R): permutation of trajectories over the generators per step
 
     @classmethod
-    def sample(cls, config: PlanConfig, rng: Generator) -> PlanNoise:
+    def sample(cls, config: PlanConfig, rng: Generator) -> 'PlanNoise':
         # All first actions use the same random numbers, which makes their scores comparable.
         steps, trajectories = config.steps - 1, config.trajectories
 

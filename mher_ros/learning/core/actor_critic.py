@@ -1,7 +1,5 @@
 """Actor-critic update: losses of the actor and targets of the critic."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 
@@ -19,7 +17,7 @@ class ActorCritic:
     """One gradient step of actor and critic per batch; without ``target``, of the actor only."""
 
     def __init__(
-        self, networks: Networks, target: CriticTarget | None, loss: ActorLoss, *rates: float
+        self, networks: Networks, target: 'CriticTarget | None', loss: ActorLoss, *rates: float
     ) -> None:
         self._networks, self._target, self._loss = networks, target, loss
         self.optimisers: list[torch.optim.Optimizer] = [

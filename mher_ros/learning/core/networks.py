@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import copy
 import dataclasses
-from typing import Any, TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.config import AgentConfig
@@ -13,9 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 import torch
 from torch import nn, Tensor
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 RAW_LIMIT = 200.0  # observations and goals are clipped to this before normalisation
 NORMALISED_LIMIT = 5.0
@@ -128,7 +125,7 @@ class Networks:
     target_critic: Critic
 
     @classmethod
-    def build(cls, interface: TaskInterface, agent: AgentConfig, rng: torch.Generator) -> Self:
+    def build(cls, interface: TaskInterface, agent: AgentConfig, rng: torch.Generator) -> Networks:
         encoder = InputEncoder(
             interface,
             agent.relative_goal,

@@ -1,7 +1,5 @@
 """Replay buffers of real episodes and of model transitions, as preallocated arrays."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
@@ -44,7 +42,7 @@ class Transitions(ModelTransitions):
     slots: NDArray[np.int64]  # (B,) index of the episode in the buffer
     steps: NDArray[np.int64]  # (B,) step t within the episode
 
-    def rows(self, chosen: NDArray[np.int64]) -> Transitions:
+    def rows(self, chosen: NDArray[np.int64]) -> 'Transitions':
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return Transitions(**{name: value[chosen] for name, value in values.items()})
 

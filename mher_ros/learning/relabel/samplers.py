@@ -1,7 +1,5 @@
 """Samplers of training batches: which transitions, with which goals."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from mher_ros.interface import TaskInterface
@@ -93,7 +91,7 @@ class BatchSampler:
 class CurriculumSampler(BatchSampler):
     """Transitions that a curriculum selects from ``candidates`` times as many."""
 
-    curriculum: GoalCurriculum
+    curriculum: 'GoalCurriculum'
     candidates: int
 
     def sample(self, rng: Generator) -> Transitions:

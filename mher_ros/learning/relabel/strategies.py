@@ -1,10 +1,8 @@
 """Strategies that propose new goals for transitions in hindsight."""
 
-from __future__ import annotations
-
 import abc
 import dataclasses
-from typing import ClassVar, TYPE_CHECKING
+from typing import ClassVar
 
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.config import RelabelConfig
@@ -14,9 +12,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 import torch
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Rows = NDArray[np.bool_] | None  # a mask (B,); None: all rows
 
@@ -45,7 +40,7 @@ class GoalStrategy(abc.ABC):
         self.replay, self.interface = replay, interface
 
     @classmethod
-    def from_context(cls, context: RelabelContext) -> Self:
+    def from_context(cls, context: RelabelContext) -> 'GoalStrategy':
         return cls(context.replay, context.interface)
 
     @abc.abstractmethod
@@ -87,7 +82,7 @@ class VirtualGoals(GoalStrategy):
         self._rollouts, self._steps = rollouts, steps
 
     @classmethod
-    def from_context(cls, context: RelabelContext) -> Self:
+    def from_context(cls, context: RelabelContext) -> GoalStrategy:
         assert context.rollouts is not None
         return cls(context.rollouts, context.settings.steps)
 
@@ -113,7 +108,7 @@ class MixedGoals(GoalStrategy):
         self._first, self._second, self._share = first, second, share
 
     @classmethod
-    def from_context(cls, context: RelabelContext) -> Self:
+    def from_context(cls, context: RelabelContext) -> GoalStrategy:
         """Return a mixture of virtual and future goals."""
         virtual, future = (kind.from_context(context) for kind in (VirtualGoals, FutureGoals))
         return cls(virtual, future, context.settings.virtual_share)

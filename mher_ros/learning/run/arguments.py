@@ -1,10 +1,15 @@
-"""What a user chooses for a run, declared once."""
+"""What a user chooses for a run, declared once, and what a run has stored of it."""
 
 import dataclasses
+import json
+from pathlib import Path
+from typing import Any
 
+from mher_ros.files import CONFIG, read_at_most
 from mher_ros.learning.presets import ALGORITHMS, PRESETS
-from mher_ros.options import option
+from mher_ros.options import option, OptionError
 
+MAX_CONFIG_BYTES = 2**20
 # A copy, because `ros2 launch` may run without what mher_ros.tasks imports; a test compares them.
 TASKS = ('point2d_large', 'point2d_four_room', 'fetch_reach', 'sawyer_reach', 'reacher')
 
@@ -40,3 +45,14 @@ class RunArguments:
     set: str = option('', "other options, as 'key=value key=value'; `mher options` lists them")
     out: str = option('', 'folder of the run; empty: a new one below runs/')
     resume: bool = option(False, 'true: continue the run in the folder out, with its own options')
+
+
+def read_config(folder: Path) -> Any:
+    """Return the content of a run's ``config.json``, which nothing has checked yet."""
+    path = folder / CONFIG
+    try:
+        return json.loads(read_at_most(path, MAX_CONFIG_BYTES))
+    except FileNotFoundError:
+        raise OptionError(f'{folder} holds no run: there is no {CONFIG} in it') from None
+    except (OSError, RecursionError, ValueError) as error:
+        raise OptionError(f'cannot read {path}: {error}') from error

@@ -16,7 +16,6 @@ from mher_ros.tasks.task import Array
 import numpy as np
 from numpy.typing import NDArray
 
-EPISODES = 'episodes.npz'
 FORMAT = 3
 MAX_EPISODES = 200  # per run; of a longer run every second, fourth, ... episode is kept
 MAX_BYTES = 2**28  # of a file, compressed and uncompressed; files of the tasks here have megabytes

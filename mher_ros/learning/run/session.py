@@ -12,20 +12,12 @@ import re
 from typing import Any
 
 import mher_ros
-from mher_ros.files import remove_leftovers, write_atomically
-from mher_ros.learning.config import (
-    CONFIG,
-    config_from_dict,
-    load_config,
-    make_config,
-    POLICY,
-    PROGRESS,
-    TrainConfig,
-)
+from mher_ros import files
+from mher_ros.files import CHECKPOINT, CONFIG, POLICY, write_atomically
+from mher_ros.learning.config import config_from_dict, load_config, make_config, TrainConfig
 from mher_ros.learning.run.arguments import RunArguments
-from mher_ros.learning.run.episodes import EPISODES
 from mher_ros.learning.run.progress import CsvProgress, Progress, TensorBoardProgress
-from mher_ros.learning.run.trainer import BUDGETS, CHECKPOINT, Evaluate, StopReason, Trainer
+from mher_ros.learning.run.trainer import BUDGETS, Evaluate, StopReason, Trainer
 from mher_ros.options import OptionError, os_errors_as_option_errors, override, read_changes
 from mher_ros.policy.contract import Contract
 from mher_ros.policy.export import export_policy
@@ -133,16 +125,15 @@ def start_training(
         make(config.task_name, config.task),
         Evaluator(config.task_name, config.task, workers).run,
     )
-    files = CsvProgress(folder / PROGRESS), TensorBoardProgress(folder / 'tensorboard')
-    progress = [*files, *displays]
+    table = CsvProgress(folder / files.PROGRESS)
+    progress = [table, TensorBoardProgress(folder / files.TENSORBOARD), *displays]
     trainer = Trainer(config, env, evaluate, folder, progress)
     with os_errors_as_option_errors(f'cannot make the folder {folder}'):
         folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder), contextlib.ExitStack() as stack:
         for listener in progress:
             stack.callback(listener.close)
-        for name in (CHECKPOINT, CONFIG, EPISODES, POLICY, PROGRESS):
-            remove_leftovers(folder / name)
+        files.remove_leftovers(folder)
         if not resume and (folder / CONFIG).exists():
             raise OptionError(
                 f'{folder} already holds a run; resume it (resume), or use another folder (out)'

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from mher_ros.errors import ArmError, EpisodeLostError, MherError, StopRequested, TRIES
+from mher_ros.files import CHECKPOINT, EPISODES
 from mher_ros.interface import TaskInterface
 from mher_ros.learning import checkpoint
 from mher_ros.learning.baselines.plangan import PlanGanAgent
@@ -17,14 +18,13 @@ from mher_ros.learning.config import RngStream, TrainConfig
 from mher_ros.learning.core.agent import Agent
 from mher_ros.learning.core.learner import Learner
 from mher_ros.learning.core.replay_buffer import Episode, Floats
-from mher_ros.learning.run.episodes import EpisodeRecorder, EPISODES, EpisodesError
+from mher_ros.learning.run.episodes import EpisodeRecorder, EpisodesError
 from mher_ros.learning.run.progress import Progress, Row, WALL_TIME
 from mher_ros.options import OptionError
 from mher_ros.tasks.rollouts import episode_seed, Evaluation, PolicyFunction
 from mher_ros.tasks.task import Array
 import numpy as np
 
-CHECKPOINT = 'checkpoint'
 STATE_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """Exceptions that loading a state of a different structure raises."""
 BUDGETS = {'schedule.steps', 'schedule.until', 'schedule.max_minutes'}

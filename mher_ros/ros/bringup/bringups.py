@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mher_ros.files import share_folder
-from mher_ros.learning.run.arguments import RunArguments
+from mher_ros.files import CONFIG, share_folder
+from mher_ros.learning.run.arguments import read_config, RunArguments
 from mher_ros.options import option, OptionError, override, read_changes
 from mher_ros.ros.bringup.node_spec import (
     Bringup,
@@ -53,8 +52,6 @@ class TrainSim(Bringup, RunArguments):
 
 @dataclasses.dataclass(frozen=True)
 class PolicyBringup(Bringup, PolicyArguments):
-    """A policy that moves an arm."""
-
     goal_topic: str = option(
         GOAL_TOPIC, 'topic of goals as PoseStamped; change it if Nav2 uses goal_pose'
     )
@@ -121,13 +118,8 @@ def _value(key: str, text: str) -> bool | float:
 
 def _arm_of_run(folder: Path) -> tuple[str, str]:
     """Return task and robot of a run; the robot is empty unless the task is ``reach``."""
-    path = folder / 'config.json'
+    config = read_config(folder)
     try:
-        config = json.loads(path.read_text())
         return str(config['task_name']), str(config.get('task', {}).get('robot', ''))
-    except FileNotFoundError:
-        raise OptionError(f'{folder} holds no run: there is no {path.name} in it') from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise OptionError(f'cannot read {path}: {error}') from error
     except (AttributeError, KeyError, TypeError):
-        raise OptionError(f'{path} names no task') from None
+        raise OptionError(f'{folder / CONFIG} names no task') from None

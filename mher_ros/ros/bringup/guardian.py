@@ -1,9 +1,8 @@
-"""
-Stops the processes of a supervisor that was killed or failed.
+"""Stops the processes of a supervisor that was killed or failed."""
 
-The supervisor runs this file and writes process groups to its standard input, one per line:
-``+123`` was started, ``-123`` has ended. At the end of the input the remaining groups are stopped.
-"""
+# The supervisor runs this file and writes process groups to its standard input, one per line:
+# ``+123`` was started, ``-123`` has ended. At the end of the input the remaining groups are
+# stopped.
 
 from collections.abc import Callable, Iterator
 import contextlib

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING
 
 from mher_ros.errors import MherError
 from mher_ros.options import OptionError
+from mher_ros.ros.bringup import node_spec
 from mher_ros.ros.bringup.bringups import make_bringup
-from mher_ros.ros.bringup.node_spec import (
-    argument_rows,
-    defaults_for_nodes,
-    how_it_ended,
-    INTERRUPT_PATIENCE,
-    NodeSpec,
-    Role,
-    TERMINATE_PATIENCE,
-)
+from mher_ros.ros.bringup.node_spec import NodeSpec, Role
 from mher_ros.ros.bringup.processes import installed
 
 if TYPE_CHECKING:
@@ -52,7 +45,7 @@ def launch_description(name: str, file: str) -> LaunchDescription:
     from launch.launch_description import LaunchDescription
     from launch.logging import get_logger
 
-    rows = argument_rows(make_bringup(name, {}))
+    rows = node_spec.argument_rows(make_bringup(name, {}))
     names = [row['name'] for row in (*rows, END_ALL)]
     by_itself = is_launched(file, sys.argv)
 
@@ -131,7 +124,7 @@ def launch_nodes(nodes: Sequence[NodeSpec], ends_all: bool) -> list[Node]:
 
     def run(node: NodeSpec) -> Node:
         def on_exit(event: ProcessExited, context: LaunchContext) -> list[Action] | None:
-            ended = f'{node.name} {how_it_ended(event.returncode)}'
+            ended = f'{node.name} {node_spec.how_it_ended(event.returncode)}'
             if node.role is Role.MAIN and not ending:
                 return end(ended, event.returncode != 0)
             if node.role is Role.NEEDED and not ending and not context.is_shutdown:
@@ -152,9 +145,9 @@ def launch_nodes(nodes: Sequence[NodeSpec], ends_all: bool) -> list[Node]:
             remappings=list(node.remappings) or None,
             arguments=list(node.arguments),
             output='screen',
-            additional_env={**defaults_for_nodes(), 'PYTHONUNBUFFERED': '1'},
-            sigterm_timeout=str(INTERRUPT_PATIENCE),
-            sigkill_timeout=str(TERMINATE_PATIENCE),
+            additional_env={**node_spec.defaults_for_nodes(), 'PYTHONUNBUFFERED': '1'},
+            sigterm_timeout=str(node_spec.INTERRUPT_PATIENCE),
+            sigkill_timeout=str(node_spec.TERMINATE_PATIENCE),
             on_exit=on_exit,
         )
 

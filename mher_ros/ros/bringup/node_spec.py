@@ -182,13 +182,10 @@ def defaults_for_nodes() -> dict[str, str]:
 
 
 def loopback_profile(environment: Mapping[str, str]) -> dict[str, str]:
-    """
-    Return environment variables that keep a node on this machine, if that is wanted.
-
-    With ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST a node searches for others on this machine only,
-    but Fast DDS listens on every network: it answers a unicast announcement, and its sender can
-    then publish commands and goals. The profile restricts it to the loopback interface.
-    """
+    """Return environment variables that keep a node on this machine, if that is wanted."""
+    # With ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST a node searches for others on this machine only,
+    # but Fast DDS listens on every network: it answers a unicast announcement, and its sender can
+    # then publish commands and goals. The profile restricts it to the loopback interface.
     signs = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'ROS_LOCALHOST_ONLY': '1'}
     is_local = any(environment.get(name) == value for name, value in signs.items())
     is_chosen = any(environment.get(name) for name in OWN_CHOICES) or Path(OWN_FILE).exists()

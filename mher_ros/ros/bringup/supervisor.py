@@ -14,13 +14,10 @@ import threading
 import time
 
 from mher_ros.errors import MherError
+from mher_ros.ros.bringup import node_spec
 from mher_ros.ros.bringup.guardian import guarded
-from mher_ros.ros.bringup.node_spec import (
-    how_it_ended,
-    INTERRUPT_PATIENCE,
-    Role,
-    TERMINATE_PATIENCE,
-)
+from mher_ros.ros.bringup.node_spec import how_it_ended, Role
+from mher_ros.ros.common.process import on_signals
 
 OWN_NAME = 'mher'  # name before the lines of the supervisor itself
 
@@ -38,8 +35,8 @@ class Process:
 class Patience:
     """Times to wait [s]."""
 
-    interrupt: float = INTERRUPT_PATIENCE  # from SIGINT to SIGTERM
-    terminate: float = TERMINATE_PATIENCE  # from SIGTERM to SIGKILL
+    interrupt: float = node_spec.INTERRUPT_PATIENCE  # from SIGINT to SIGTERM
+    terminate: float = node_spec.TERMINATE_PATIENCE  # from SIGTERM to SIGKILL
     echo: float = 1.0  # a signal repeated within it counts once: `make` sends it twice
 
 
@@ -164,10 +161,7 @@ class _Supervisor:
         def handle(number: int, frame: object) -> None:
             self._events.put(functools.partial(self._on_signal, number))
 
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
-            numbers.append(signal.SIGHUP)
-        before = {number: signal.signal(number, handle) for number in numbers}
+        before = on_signals(handle)
         try:
             yield
         finally:

@@ -9,24 +9,19 @@ from rclpy.node import Node
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 """The wall clock, for timers that must also run while a simulated clock is stopped."""
-STANDSTILL = 0.5
-"""Wall time without a change after which a simulated clock counts as stopped [s]."""
+STANDSTILL = 0.5  # wall time without a change after which a simulated clock counts as stopped [s]
 SECOND = 1e9  # in nanoseconds
 
 
 class ArmTime:
-    """
-    Monotonic time from a wall clock and, if in use, a simulated clock.
+    """Monotonic time from a wall clock and, if in use, a simulated clock."""
 
-    If the simulated clock is set back, time continues without a jump. While that clock is stopped,
-    or has not started, time follows the wall clock after ``STANDSTILL``: braking must come to an
-    end.
-    """
-
+    # If the simulated clock is set back, time continues without a jump. While that clock is
+    # stopped, or has not started, time follows the wall clock after ``STANDSTILL``: braking must
+    # come to an end.
     def __init__(self, wall: float) -> None:
         """Start at this time of the wall clock [s]."""
-        self.standing_still = False
-        """Whether the simulated clock is in use and stopped."""
+        self.standing_still = False  # whether the simulated clock is in use and stopped
         self._now = self._wall = self._changed = wall
         self._simulated: float | None = None
 
@@ -45,13 +40,10 @@ class ArmTime:
 
 
 class ArmClock:
-    """
-    The time of an arm, for commands and timeouts; any thread may call it.
+    """The time of an arm, for commands and timeouts; any thread may call it."""
 
-    It follows the node's clock while the parameter ``use_sim_time`` is set, so that limits hold in
-    simulated time, too, if the simulation is slow.
-    """
-
+    # It follows the node's clock while the parameter ``use_sim_time`` is set, so that limits hold
+    # in simulated time, too, if the simulation is slow.
     def __init__(self, node: Node) -> None:
         clock = node.get_clock()
         assert isinstance(clock, ROSClock)

@@ -54,7 +54,6 @@ class ArmOutput:
 
     @property
     def subscribers(self) -> int:
-        """Number of subscribers."""
         return int(self._publisher.get_subscription_count())
 
     def write(self, command: Command) -> bytes:
@@ -77,7 +76,6 @@ class ArmOutput:
         return serialize_message(message)
 
     def send(self, message: bytes) -> None:
-        """Publish the message of a command."""
         self._publisher.publish(message)
 
     def close(self) -> None:

@@ -12,12 +12,11 @@ from mher_ros.ros.common.polled_topic import malformed_messages
 from mher_ros.ros.common.status import NodeStatus
 from rclpy.node import Node
 
-Report = tuple[NodeStatus, dict[str, str]]
-"""Status of a node, and figures by name for people."""
+Report = tuple[NodeStatus, dict[str, str]]  # status of a node, and figures by name for people
 
 
-def report_diagnostics(node: Node, diagnose: Callable[[], Report], period: float = 1.0) -> None:
-    """Publish what ``diagnose`` returns, every ``period`` [s]."""
+def report_diagnostics(node: Node, diagnose: Callable[[], Report]) -> None:
+    """Publish what ``diagnose`` returns, once a second."""
     publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
 
     def publish() -> None:
@@ -38,7 +37,7 @@ def report_diagnostics(node: Node, diagnose: Callable[[], Report], period: float
         array.header.stamp = node.get_clock().now().to_msg()
         publisher.publish(array)
 
-    node.create_timer(period, publish, clock=STEADY)
+    node.create_timer(1.0, publish, clock=STEADY)
 
 
 KEPT = 10_000  # newest times

@@ -2,10 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-Vector = NDArray[np.float64]
+from mher_ros.interface import Vector
 
 
 def set_vector(vector: Any, values: Vector) -> None:

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from geometry_msgs.msg import Point
-from mher_ros.interface import TaskInterface
+from mher_ros.interface import TaskInterface, Vector
 from mher_ros.ros.common.geometry import numbers_of, set_quaternion, set_vector
 from mher_ros.ros.common.status import DeploymentStatus
 from mher_ros.simulation.shapes import Shape, Shapes
@@ -18,8 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
-
-Vector = NDArray[np.float64]
 
 SHAPES = {
     'box': Marker.CUBE,

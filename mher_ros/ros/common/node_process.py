@@ -1,4 +1,4 @@
-"""Runs a node of this package in a process of its own."""
+"""Nodes that a program needs: one of this package in a process of its own, or its own client."""
 
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -7,8 +7,18 @@ import subprocess
 import sys
 
 from mher_ros.ros.bringup.node_spec import as_text, defaults_for_nodes
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
 
 STOPPING = 10.0  # time that a node has to end [s]
+
+
+@contextlib.contextmanager
+def client_node(name: str, namespace: str = '') -> Iterator[Node]:
+    """Yield a node in a ROS context of its own, which ends afterwards and handles no signals."""
+    with Context() as context:
+        yield rclpy.create_node(name, context=context, namespace=namespace)
 
 
 @contextlib.contextmanager
@@ -19,12 +29,8 @@ def node_process(
     namespace: str = '',
     module: str = 'mher_ros.ros',
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """
-    Start a node, yield its process, and end it afterwards.
-
-    Python runs ``module`` with the name of the node as its argument. Messages stay on this machine
-    unless ROS_AUTOMATIC_DISCOVERY_RANGE is set.
-    """
+    """Start a node of ``module``, yield its process, and end it afterwards."""
+    # Messages stay on this machine unless ROS_AUTOMATIC_DISCOVERY_RANGE is set.
     environment = {**defaults_for_nodes(), **os.environ}
     given = [
         word for key, value in parameters.items() for word in ('-p', f'{key}:={as_text(value)}')

@@ -1,9 +1,4 @@
-"""
-A node as a process: start, signals, exit code.
-
-Few modules are imported before signals are handled, so that a node that is stopped while it starts
-ends cleanly.
-"""
+"""A node as a process; few imports precede the signal handlers, so that it can end early."""
 
 from __future__ import annotations
 
@@ -19,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    Run = Callable[['StopRequest'], None]
+
 FAILED, WRONG_USE = 1, 2
 FOLDERS = {'policy_node': 'deploy', 'sim_node': 'sim', 'train_node': 'train', 'view_node': 'web'}
 STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
@@ -30,11 +27,9 @@ class StopRequest:
     def __init__(self) -> None:
         # No threading.Event: its lock could block a second signal during the first one.
         self._asked = False
-        self.failed = False
-        """Whether the reason is a failure."""
+        self.failed = False  # whether the reason is a failure
 
     def __call__(self) -> bool:
-        """Return whether a stop was requested."""
         return self._asked
 
     def ask(self, *_: Any) -> None:
@@ -47,21 +42,12 @@ class StopRequest:
         self._asked = True
 
 
-def run_process(
-    name: str,
-    arguments: Sequence[str] | None = None,
-    run: Callable[[StopRequest], None] | None = None,
-) -> int:
-    """
-    Start ROS, call ``run``, and return the exit code.
-
-    ``arguments``: default is ``sys.argv``; ``run``: default is that of the node's module.
-
-    SIGINT, SIGTERM and SIGHUP only request a stop, so that the node can finish its work. Before
-    ``run`` they end the process at once: imports take seconds.
-    """
+def run_process(name: str, arguments: Sequence[str] | None = None, run: Run | None = None) -> int:
+    """Start ROS, call ``run`` (default: that of the node), and return the exit code."""
+    # SIGINT, SIGTERM and SIGHUP only request a stop, so that the node can finish its work. Before
+    # ``run`` they end the process at once: imports take seconds.
     stop, arguments = StopRequest(), sys.argv if arguments is None else arguments
-    _on_signals(_leave)
+    on_signals(_leave)
     from mher_ros.errors import explaining_missing_extras, MherError
     from mher_ros.options import OptionError
 
@@ -91,23 +77,18 @@ policy_node, sim_node, train_node, view_node = (
 """Entry points of setup.py."""
 
 
-def _on_signals(handler: Callable[..., Any]) -> None:
-    for number in STOPPING:
-        # nohup ignores SIGHUP.
-        if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:
-            signal.signal(number, handler)
+def on_signals(handler: Callable[..., Any]) -> dict[signal.Signals, Any]:
+    """Handle the signals that stop a process; return the former handlers."""
+    # nohup ignores SIGHUP.
+    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return {one: signal.signal(one, handler) for one in STOPPING[: 2 if is_ignored else 3]}
 
 
 def _leave(*_: Any) -> None:
     os._exit(0)
 
 
-def _run(
-    name: str,
-    arguments: Sequence[str],
-    stop: StopRequest,
-    run: Callable[[StopRequest], None] | None,
-) -> None:
+def _run(name: str, arguments: Sequence[str], stop: StopRequest, run: Run | None) -> None:
     from mher_ros.options import OptionError
     from mher_ros.ros.bringup.node_spec import loopback_profile
     import rclpy
@@ -116,7 +97,7 @@ def _run(
 
     _refuse_others(arguments)
     run = run or import_node(name).run
-    _on_signals(stop.ask)
+    on_signals(stop.ask)
     os.environ.update(loopback_profile(os.environ))
     try:
         rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
@@ -130,7 +111,6 @@ def _run(
 
 
 def import_node(name: str) -> Any:
-    """Return the module of a node."""
     if name in ('policy_node', 'view_node'):
         # They render nothing, and MuJoCo starts faster without a renderer.
         os.environ.setdefault('MUJOCO_GL', 'disable')

@@ -1,18 +1,14 @@
-"""
-Serialised messages of lockstep, read and written without a Python message object.
+"""Serialised messages of lockstep, read and written without a Python message object."""
 
-Messages of one arm differ in their stamp and numbers only. A template keeps the other bytes; the
-numbers are read and written in place. A message that does not fit the template goes through rclpy.
-
-Time per message, template against rclpy, as the lowest of 15 repeats of timeit (AMD EPYC, 2.4 GHz,
-with other load):
-
-- joint state of 15 joints: write 5 us against 50 us, read 18 us against 64 us;
-- action of 4 entries: write 3 us against 34 us, read 4 us against 40 us;
-- trajectory of one point and 7 joints: write 3 us against 36 us.
-
-A lockstep step of a task writes and reads one state and one action: templates save about 160 us.
-"""
+# Messages of one arm differ in their stamp and numbers only. A template keeps the other bytes; the
+# numbers are read and written in place. A message that does not fit goes through rclpy.
+#
+# Time per message, template against rclpy, as the lowest of 15 repeats of timeit (AMD EPYC,
+# 2.4 GHz, with other load):
+# - joint state of 15 joints: write 5 us against 50 us, read 18 us against 64 us;
+# - action of 4 entries: write 3 us against 34 us, read 4 us against 40 us;
+# - trajectory of one point and 7 joints: write 3 us against 36 us.
+# A lockstep step of a task writes and reads one state and one action: this saves about 160 us.
 
 from array import array
 from collections.abc import Sequence
@@ -21,14 +17,13 @@ import struct
 from typing import Any
 
 from mher_ros.errors import MherError
+from mher_ros.interface import Vector
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState, Joy
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
-Vector = NDArray[np.float64]
 
 STAMP = struct.Struct('<iI')
 STAMP_AT = 4  # a header's stamp follows the four bytes of the encoding
@@ -75,20 +70,16 @@ def deserialise(raw: bytes, kind: Any, most: int = MAX_BYTES) -> Any:
         ) from error
 
 
-Block = tuple[Any, str]
-"""A part of a message, and the name of its field with numbers."""
+Block = tuple[Any, str]  # a part of a message, and the name of its field with numbers
 
 
 class _Template:
     """The bytes of a message around its stamp and its blocks of numbers."""
 
     def __init__(self, message: Any, *blocks: Block, received: bytes = b'') -> None:
-        """
-        Find the blocks of ``message``, whose numbers are replaced.
-
-        The padding of a message holds arbitrary bytes. So others are compared with the message as
-        ``received``, if its encoding is the same.
-        """
+        """Find the blocks of ``message``, whose numbers are replaced."""
+        # The padding of a message holds arbitrary bytes. So others are compared with the message
+        # as ``received``, if its encoding is the same.
         marks: list[array[float]] = []
         for part, field in blocks:
             numbers = getattr(part, field)

@@ -7,14 +7,11 @@ import zlib
 
 
 class SharedCore:
-    """
-    The core on which both processes of a lockstep run.
+    """The core on which both processes of a lockstep run."""
 
-    One of them always waits for the other, so a second core gains nothing, and to wake a thread on
-    another core takes longer than the message. Both processes compute the same core from the ROS
-    domain and the full name of the topic that they share.
-    """
-
+    # One of them always waits for the other, so a second core gains nothing, and to wake a thread
+    # on another core takes longer than the message. Both processes compute the same core from the
+    # ROS domain and the full name of the topic that they share.
     def __init__(self, domain: int, topic: str) -> None:
         # Not all systems have it.
         self._allowed = os.sched_getaffinity(0) if hasattr(os, 'sched_getaffinity') else set()

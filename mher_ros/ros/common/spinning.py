@@ -18,15 +18,12 @@ Take = Callable[[Any], Any]
 
 
 class NodeExecutor(SingleThreadedExecutor):
-    """
-    An executor that continues after a malformed message, and counts it.
+    """An executor that continues after a malformed message, and counts it."""
 
-    rclpy's own executor either ends with an error and never serves that callback group again, or
-    ignores the message silently, depending on the middleware. So messages are taken as bytes here.
-    A message whose callback raises ValueError counts as malformed, too, for example a time before
-    1970 on /clock.
-    """
-
+    # rclpy's own executor either ends with an error and never serves that callback group again, or
+    # ignores the message silently, depending on the middleware. So messages are taken as bytes
+    # here. A message whose callback raises ValueError counts as malformed, too, for example a time
+    # before 1970 on /clock.
     def _make_handler(self, entity: Any, node: Node, take_from_wait_list: Take) -> Any:
         source = str(getattr(entity, 'topic_name', None) or getattr(entity, 'srv_name', entity))
 
@@ -70,11 +67,7 @@ def _take_message(
 
 @contextlib.contextmanager
 def spinning(node: Node, stop: StopRequest | None = None) -> Iterator[None]:
-    """
-    Spin ``node`` in a thread of its own, and destroy it afterwards.
-
-    If a callback raises an exception the thread ends: ``stop`` then requests the end of the node.
-    """
+    """Spin ``node`` in a thread, then destroy it; an error in a callback requests a stop."""
     executor = NodeExecutor(context=node.context)
     executor.add_node(node)
     over = threading.Event()

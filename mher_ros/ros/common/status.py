@@ -6,8 +6,6 @@ The message is ``diagnostic_msgs/DiagnosticStatus``: ``message`` is a sentence f
 ``/diagnostics`` is for people and monitoring tools.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 import enum
@@ -63,7 +61,7 @@ class NodeStatus:
     level: Level = Level.OK
 
     @property
-    def urgent(self) -> NodeStatus:
+    def urgent(self) -> 'NodeStatus':
         """The status without fields that always change: a change of it is published at once."""
         return self
 
@@ -158,7 +156,7 @@ class DeploymentStatus(NodeStatus):
         return self.accepted + self.refused
 
     @property
-    def urgent(self) -> DeploymentStatus:
+    def urgent(self) -> 'DeploymentStatus':
         """The status without the distance."""
         return dataclasses.replace(self, distance=None)
 
@@ -226,11 +224,7 @@ class ViewStatus(NodeStatus):
 
 
 class StatusPublisher:
-    """
-    Publishes what ``make_status`` returns: after urgent changes, and periodically.
-
-    Any thread may call ``publish``.
-    """
+    """Publishes what ``make_status`` returns: periodically, and after urgent changes."""
 
     def __init__(
         self,

@@ -3,16 +3,14 @@
 import importlib
 from typing import Any
 
+from mher_ros.interface import Vector
 from mher_ros.robots.workspace import GoalError, Refusal
 from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.raw_messages import SECOND, stamp_of
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.time import Time
-
-Vector = NDArray[np.float64]
 
 
 class NotYetError(GoalError):
@@ -20,11 +18,7 @@ class NotYetError(GoalError):
 
 
 class Frames:
-    """
-    Poses of frames in the base frame, from tf2 if it is installed.
-
-    The base frame itself, and an empty frame, need no tf2.
-    """
+    """Poses of frames in the base frame, from tf2; the base frame itself needs no tf2."""
 
     def __init__(self, node: Node, base: str) -> None:
         self.base = base
@@ -72,7 +66,6 @@ class Frames:
         return rotation.reshape(3, 3), np.array(translation)
 
     def close(self) -> None:
-        """End the subscriptions to tf."""
         if self._tf is not None:
             self._listener.unregister()
 

@@ -1,13 +1,13 @@
 """Clients of the nodes that move an arm: goals, stop, clear."""
 
 from collections.abc import Callable, Iterator
-import contextlib
 import math
 import time
 
 from geometry_msgs.msg import PointStamped
 from mher_ros.errors import ArmError
 from mher_ros.robots.workspace import GoalError, Refusal
+from mher_ros.ros.common.node_process import client_node
 from mher_ros.ros.common.status import (
     ACCEPTED,
     DeploymentStatus,
@@ -18,11 +18,9 @@ from mher_ros.ros.common.status import (
 from numpy.typing import ArrayLike
 import rclpy
 from rclpy.client import Client
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 AS_RVIZ = QoSProfile(depth=5)  # how RViz publishes clicked points
@@ -136,7 +134,7 @@ def call_arm_nodes(namespace: str, service: str) -> str:
 
     A stop goes to policy_node and train_node, if they run.
     """
-    with _node(namespace) as node:
+    with client_node('mher', namespace) as node:
         executor = SingleThreadedExecutor(context=node.context)
         asked = [(client, client.call_async(Trigger.Request())) for client in _find(node, service)]
         answers = []
@@ -160,7 +158,7 @@ def send_goal(
     [s]; 0: only until it is accepted. GoalError: it was refused or dropped; ArmError: it was not
     reached, or there was no answer.
     """
-    with _node(namespace) as node:
+    with client_node('mher', namespace) as node:
         _find(node, 'clear')  # not `stop`, whose error is about an arm that was not stopped
         client = GoalClient(frame, node)
         client.wait_until_ready(FINDING)
@@ -171,16 +169,6 @@ def send_goal(
         if not client.wait_until_reached(wait):
             raise ArmError(f'the goal was not reached within {wait:g} s')
         yield f'reached, {1000.0 * client.distance:.1f} mm away'
-
-
-@contextlib.contextmanager
-def _node(namespace: str) -> Iterator[Node]:
-    context = Context()
-    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        yield rclpy.create_node('mher', context=context, namespace=namespace)
-    finally:
-        context.try_shutdown()
 
 
 def _find(node: Node, service: str) -> list[Client]:

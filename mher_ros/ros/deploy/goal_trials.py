@@ -9,19 +9,15 @@ from typing import NamedTuple
 
 from geometry_msgs.msg import PoseStamped
 from mher_ros.errors import ArmError
+from mher_ros.interface import Vector
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import GoalError
 from mher_ros.ros.bringup.node_spec import defaults_for_nodes
 from mher_ros.ros.common.geometry import numbers_of
-from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.deploy.goal_client import GoalClient
 import numpy as np
-from numpy.typing import NDArray
-import rclpy
-from rclpy.context import Context
 from sensor_msgs.msg import JointState
-
-Vector = NDArray[np.float64]
 
 RATE = 100.0  # of tool poses [Hz]
 TIMEOUT = 8.0  # time limit of a goal [s]
@@ -56,28 +52,25 @@ def run_goal_trials(
     simulated: dict[str, str | float] = {'robot': robot, 'output': output, 'view_rate': RATE}
     deployed: dict[str, str | float] = {'robot': robot, 'policy': str(policy), 'output': output}
     deployed |= {'controller': controller, **PATIENT}
-    context = Context()
-    with node_process('sim_node', simulated) as arm, node_process('policy_node', deployed) as node:
-        rclpy.init(args=[], context=context)
-        own = rclpy.create_node('goal_client', context=context)
-        client = GoalClient(load_robot(robot).base_frame, own)
-        try:
-            client.wait_until_ready(60.0)
-            recorder = _Recorder(client)
-            trials = []
-            for number, goal in enumerate(goals, 1):
-                for name, process in (('sim_node', arm), ('policy_node', node)):
-                    if process.poll() is not None:
-                        raise ArmError(f'{name} has ended with code {process.returncode}')
-                trial = recorder.run(goal, threshold)
-                trials.append(trial)
-                refused = '' if trial.accepted else ', it was not accepted'
-                result = f'{1000.0 * trial.error:.1f} mm, {trial.seconds:.2f} s{refused}'
-                print(f'goal {number} of {len(goals)}: {result}', file=sys.stderr, flush=True)
-            return trials
-        finally:
-            client.close()
-            context.try_shutdown()
+    trials = []
+    with (
+        node_process('sim_node', simulated) as arm,
+        node_process('policy_node', deployed) as node,
+        client_node('goal_client') as own,
+        contextlib.closing(GoalClient(load_robot(robot).base_frame, own)) as client,
+    ):
+        client.wait_until_ready(60.0)
+        recorder = _Recorder(client)
+        for number, goal in enumerate(goals, 1):
+            for name, process in (('sim_node', arm), ('policy_node', node)):
+                if process.poll() is not None:
+                    raise ArmError(f'{name} has ended with code {process.returncode}')
+            trial = recorder.run(goal, threshold)
+            trials.append(trial)
+            refused = '' if trial.accepted else ', it was not accepted'
+            result = f'{1000.0 * trial.error:.1f} mm, {trial.seconds:.2f} s{refused}'
+            print(f'goal {number} of {len(goals)}: {result}', file=sys.stderr, flush=True)
+    return trials
 
 
 class _Recorder:

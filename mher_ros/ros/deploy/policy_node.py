@@ -30,13 +30,10 @@ STATUS_PERIOD, CHECK_PERIOD = 0.2, 0.05
 
 
 class PolicyNode(LifecycleNode):
-    """
-    A lifecycle node: when configured it has a policy and an arm, when active it moves the arm.
+    """A lifecycle node: configured it has a policy and an arm, active it moves the arm."""
 
-    The thread that calls ``run`` answers joint states; another one handles goals, services,
-    parameters and transitions, and a third one ``stop_services``.
-    """
-
+    # The thread that calls ``run`` answers joint states; another one handles goals, services,
+    # parameters and transitions, and a third one ``stop_services``.
     def __init__(self, stop: StopRequest, latency: Callable[[float], Latency] = Latency) -> None:
         """``latency`` makes the recorder of answer times for a deadline [s]."""
         super().__init__('policy_node')
@@ -121,7 +118,6 @@ class PolicyNode(LifecycleNode):
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
-        """Release policy and arm."""
         self._leave()
         return super().on_cleanup(state)
 
@@ -173,7 +169,6 @@ class PolicyNode(LifecycleNode):
         )
 
     def _diagnose(self) -> tuple[DeploymentStatus, dict[str, str]]:
-        """Return the status, and figures for people."""
         deployment = self._deployment
         return self._make_status(), {} if deployment is None else deployment.figures()
 

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from geometry_msgs.msg import PoseStamped, TwistStamped
+from mher_ros.interface import Vector
 from mher_ros.robots.robot import Topics
+from mher_ros.ros.common.arm_output import MESSAGES
 from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE, warn_of_message
 from mher_ros.ros.common.raw_messages import ActionReader, deserialise, MessageError, stamp_of
@@ -12,13 +14,11 @@ from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.drives import Trajectory
 from mher_ros.simulation.plant import Plant
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import Joy
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-Vector = NDArray[np.float64]
 Read = TypeVar('Read')
 UNIT = 1e-3  # tolerance of a quaternion's length of 1
 
@@ -58,11 +58,7 @@ class ActionInput(_Commands):
         self._reader = ActionReader(len(plant.command_names))
 
     def take(self, deadline: float) -> tuple[int, Vector] | None:
-        """
-        Wait for the next action until ``deadline`` (``time.monotonic``).
-
-        Return the stamp [ns] of the state that it answers, and the action (k,), or None.
-        """
+        """Return the stamp [ns] that the next action answers and the action (k,), or None."""
         return self._next(self._actions, self._reader.read, deadline)
 
     def follow(self, period: float) -> Vector | None:
@@ -71,7 +67,6 @@ class ActionInput(_Commands):
         return None if taken is None else taken[1]
 
     def ignore(self) -> None:
-        """Discard the newest action."""
         self._actions.take(0.0)
 
     def forget(self) -> None:
@@ -95,19 +90,17 @@ class RobotInput(_Commands):
         self._trajectory: Trajectory | None = None
         shared = topics.joint_velocity == topics.joint_position
         vector = 'joint_velocity' if shared and output == 'joint_velocity' else 'joint_position'
-        inputs: list[tuple[str, type, str, Callable[[bytes], Vector]]] = [
-            ('twist', TwistStamped, topics.twist, lambda raw: read_twist(raw, arm.frame)),
-            ('pose', PoseStamped, topics.pose, self._read_pose),
-            (vector, Float64MultiArray, topics.joint_position, self._read_vector),
-        ]
+        readers: dict[str, Callable[[bytes], Vector]] = {
+            'twist': lambda raw: read_twist(raw, arm.frame),
+            'pose': self._read_pose,
+            vector: self._read_vector,
+        }
         if not shared:
-            inputs.append(
-                ('joint_velocity', Float64MultiArray, topics.joint_velocity, self._read_vector)
-            )
+            readers['joint_velocity'] = self._read_vector
         # Reliable: a single message that is published by hand is not repeated.
         self._inputs = [
-            (controller, PolledTopic(node, kind, topic, RELIABLE), read)
-            for controller, kind, topic, read in inputs
+            (output, PolledTopic(node, MESSAGES[output], getattr(topics, output), RELIABLE), read)
+            for output, read in readers.items()
         ]
         self._trajectories = PolledTopic(node, JointTrajectory, topics.joint_trajectory, RELIABLE)
 
@@ -144,7 +137,6 @@ class RobotInput(_Commands):
             polled.take(0.0)
 
     def forget(self) -> None:
-        """Abort the trajectory."""
         self._trajectory = None
 
     def _read_trajectory(self, raw: bytes) -> tuple[int, Vector, Vector]:

@@ -1,9 +1,7 @@
-"""
-What sim_node publishes for display: pose of the tool, clock, markers, URDF and TF.
+"""What sim_node publishes for display: pose of the tool, clock, markers, URDF and TF."""
 
-``clock`` and ``tf`` are relative names, unlike usual in ROS: in a namespace each simulation has a
-time and frames of its own.
-"""
+# ``clock`` and ``tf`` are relative names, unlike usual in ROS: in a namespace each simulation has
+# a time and frames of its own.
 
 import importlib.util
 import math

@@ -5,9 +5,11 @@ import threading
 import time
 from typing import Any
 
+from mher_ros.interface import Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Topics
+from mher_ros.ros.bringup.node_spec import ROBOT_HELP
 from mher_ros.ros.common.diagnostics import report_diagnostics
 from mher_ros.ros.common.parameters import declare
 from mher_ros.ros.common.polled_topic import RELIABLE_QUEUE
@@ -22,8 +24,6 @@ from mher_ros.simulation.plant import Plant
 from mher_ros.simulation.reach import simulated_robot
 from mher_ros.simulation.task_plant import TaskPlant
 from mher_ros.tasks import PAPER_TASKS
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -34,13 +34,10 @@ GIVE_UP = 1.0  # delay that is no longer caught up [s]
 
 @dataclasses.dataclass(frozen=True)
 class SimOptions:
-    """Parameters of sim_node."""
-
     task: str = option('fetch_reach', 'task whose arm to simulate', choices=tuple(PAPER_TASKS))
     robot: str = option(
         '',
-        'arm to simulate instead of that of a task, with the topics of the real one: a name from '
-        'config/robots, or the path of a YAML file',
+        f'arm to simulate instead of that of a task, with its real topics: {ROBOT_HELP}',
     )
     output: str = option(
         'robot',
@@ -80,15 +77,11 @@ class SimOptions:
 
 
 class SimNode(Node):
-    """
-    Publishes ``joint_states`` and subscribes to commands.
+    """Publishes ``joint_states`` and subscribes to commands."""
 
-    The thread that calls ``run`` steps the arm; another one answers services.
-
-    Stamps are unique: the clock advances by one period with every step, and by two with a reset.
-    It starts at the system time in nanoseconds, so that two starts of this node share no stamp.
-    """
-
+    # The thread that calls ``run`` steps the arm; another one answers services. Stamps are unique:
+    # the clock advances by one period with every step, and by two with a reset. It starts at the
+    # system time in nanoseconds, so that two starts of this node share no stamp.
     def __init__(self) -> None:
         super().__init__('sim_node')
         self.options = declare(self, SimOptions(), changing=('seed',))
@@ -99,7 +92,7 @@ class SimNode(Node):
         self._stamp = self._life = time.time_ns()
         self._steps = self._resets = self._reset_stamp = 0
         self._seed = -1
-        self._command: NDArray[np.float64] | None = None
+        self._command: Vector | None = None
         self._latest = b''
         # In the last second: largest delay of a step, and time that was not caught up [s].
         self._late = self._lost = 0.0
@@ -144,7 +137,6 @@ class SimNode(Node):
         return Topics()
 
     def run(self, stop: StopRequest) -> None:
-        """Step until asked to stop."""
         options = self.options
         self.get_logger().info(
             f'{self._name}: {len(self._plant.joint_names)} joints, commanded by '
@@ -207,7 +199,7 @@ class SimNode(Node):
                 self._lost += now - due
                 due = now
 
-    def _advance(self, command: NDArray[np.float64] | None) -> None:
+    def _advance(self, command: Vector | None) -> None:
         self._plant.advance(command)
         self._stamp += self._period
         self._steps += 1
@@ -239,7 +231,6 @@ class SimNode(Node):
         return SetBool.Response(success=True, message='paused' if request.data else 'running')
 
     def _make_status(self) -> SimulationStatus:
-        """Return the status."""
         how = 'on command' if self.options.stepping == 'lockstep' else 'in real time'
         with self._lock:
             return SimulationStatus(
@@ -256,7 +247,6 @@ class SimNode(Node):
             )
 
     def _diagnose(self) -> tuple[SimulationStatus, dict[str, str]]:
-        """Return the status, and figures since the last call."""
         late, lost = self._late, self._lost
         self._late = self._lost = 0.0
         status = self._make_status()
@@ -272,7 +262,6 @@ class SimNode(Node):
 
 
 def run(stop: StopRequest) -> None:
-    """Run the node until asked to stop."""
     node = SimNode()
     with spinning(node, stop):
         node.run(stop)

@@ -7,18 +7,17 @@ from typing import Any
 
 import gymnasium
 from mher_ros.errors import EpisodeLostError, TRIES
+from mher_ros.interface import Vector
 from mher_ros.ros.bringup.node_spec import defaults_for_nodes
-from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.common.spinning import spinning
 from mher_ros.ros.train.lockstep_link import JointVectors, LockstepLink
 from mher_ros.ros.train.real_time_link import RealTimeLink
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import Evaluation, GOALS_AT_ONCE, judge, PolicyFunction
-from mher_ros.tasks.task import Observation, Task, TaskOptions
+from mher_ros.tasks.task import Observation, Outcome, Task, TaskOptions
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-import rclpy
-from rclpy.context import Context
+from numpy.typing import ArrayLike
 
 
 class ArmEnv(gymnasium.Env[Any, Any]):
@@ -40,7 +39,6 @@ class ArmEnv(gymnasium.Env[Any, Any]):
         self.interface, self.joint_names = task.interface, task.joint_names
         self.observation_space = task.observation_space
         self.action_space = task.action_space
-        self._steps_left = 0
         self._state: JointVectors | None = None
         self.episodes_lost = 0
         """Number of episodes that were lost."""
@@ -55,26 +53,21 @@ class ArmEnv(gymnasium.Env[Any, Any]):
         self.task.reset(seed=seed, options=options)
         self._state = self.link.reset(seed)
         observation = self.task.observe(*self._state)
-        self._steps_left = self.interface.episode_steps
         self._watch(observation, True)
         return observation, {}
 
-    def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> Outcome:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
-        if self._state is None:
-            raise gymnasium.error.ResetNeeded('call reset first')
+        self.joint_state()  # raises before the first reset
         checked = self.task.checked_action(action)
         try:
             self._state = self.link.exchange(checked)
         except EpisodeLostError:
             self.episodes_lost += 1
             raise
-        observation = self.task.observe(*self._state)
-        self._steps_left -= 1
-        reward = self.task.compute_reward(observation['achieved_goal'], self.task.goal, {})
-        self._watch(observation, False)
-        info = {'is_success': bool(reward == 0.0)}
-        return observation, float(reward), False, self._steps_left <= 0, info
+        outcome = self.task.outcome(*self._state)
+        self._watch(outcome[0], False)
+        return outcome
 
     def joint_state(self) -> JointVectors:
         """Return positions and velocities of ``joint_names`` at the last reset or step."""
@@ -102,18 +95,15 @@ def sim_node_env(
     """
     os.environ.update(defaults_for_nodes())
     parameters = {'task': task, 'stepping': 'lockstep'}
-    with node_process('sim_node', parameters, namespace=namespace) as simulation:
-        context = Context()
-        try:
-            rclpy.init(args=[], context=context)
-            node = rclpy.create_node('arm_env', context=context, namespace=namespace)
-            with spinning(node):
-                made = make(task, options)
-                env = ArmEnv(made, LockstepLink(node, made))
-                yield env, simulation.pid
-                env.close()
-        finally:
-            context.try_shutdown()
+    with (
+        node_process('sim_node', parameters, namespace=namespace) as simulation,
+        client_node('arm_env', namespace) as node,
+        spinning(node),
+    ):
+        made = make(task, options)
+        env = ArmEnv(made, LockstepLink(node, made))
+        yield env, simulation.pid
+        env.close()
 
 
 class ArmEvaluator:
@@ -149,9 +139,7 @@ class ArmEvaluator:
         achieved, goals = zip(*episodes, strict=True)
         return judge(self._env.interface, np.stack(achieved, axis=1), np.stack(goals))
 
-    def _run_goal(
-        self, policy: PolicyFunction, seed: int, row: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _run_goal(self, policy: PolicyFunction, seed: int, row: int) -> tuple[Vector, Vector]:
         """Return the goals achieved after each step (steps, m), and the desired goal (m,)."""
         interface = self._env.interface
         observations = np.zeros((GOALS_AT_ONCE, len(interface.observation)))

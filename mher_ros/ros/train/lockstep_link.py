@@ -1,19 +1,16 @@
 """Links to simulated arms that wait for each command: lockstep."""
 
 from collections.abc import Callable
+import contextlib
 import threading
 import time
 from typing import Any
 
 from mher_ros.errors import ArmError, EpisodeLostError, StopRequested
+from mher_ros.interface import Vector
+from mher_ros.ros.common import raw_messages
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
-from mher_ros.ros.common.raw_messages import (
-    ActionWriter,
-    JointStateReader,
-    MessageError,
-    SECOND,
-    TrajectoryWriter,
-)
+from mher_ros.ros.common.raw_messages import JointStateReader, MessageError, SECOND
 from mher_ros.ros.common.shared_core import SharedCore
 from mher_ros.ros.common.status import SimulationStatus, subscribe_status
 from mher_ros.simulation.reach import Reach
@@ -27,11 +24,9 @@ from sensor_msgs.msg import JointState, Joy
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-JointVectors = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Positions and velocities (n,)."""
+JointVectors = tuple[Vector, Vector]  # positions and velocities (n,)
 
-Write = Callable[[int, NDArray[Any]], bytes]
-"""A command (k,) as a message, with a stamp [ns]."""
+Write = Callable[[int, NDArray[Any]], bytes]  # a command (k,) as a message, with a stamp [ns]
 
 RESEND = 0.1  # time after which an unanswered command is sent again [s]
 PATIENCE = 0.05  # longest time between two checks whether to stop [s]
@@ -68,18 +63,12 @@ class ArmLink:
 
 
 class LockstepLink(ArmLink):
-    """
-    A link to the simulation of a task: one control period for each action.
+    """A link to the simulation of a task: one control period for each action."""
 
-    The caller must spin ``node``, which receives the responses of services. ``arm`` names the node
-    whose ``reset`` starts an episode. Its ``status`` has the name of the arm, and after each reset
-    the stamp of the first joint state.
-
-    A command carries the stamp of the state it answers. If that is the latest, the arm steps and
-    publishes the next state, stamped one period later; otherwise it publishes the latest again.
-    So a lost, duplicated or late message never adds or skips a step. Stamps of another series mean
-    that the arm was restarted: the episode is lost.
-    """
+    # A command carries the stamp of the state it answers. If that is the latest, the arm steps and
+    # publishes the next state, stamped one period later; otherwise it publishes the latest again.
+    # So a lost, duplicated or late message never adds or skips a step. Stamps of another series
+    # mean that the arm was restarted: the episode is lost.
 
     def __init__(
         self,
@@ -89,6 +78,7 @@ class LockstepLink(ArmLink):
         timeout: float = 10.0,
         asked_to_stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        """``arm``: node that is reset; the caller spins ``node``, which gets its responses."""
         self._node, self._task, self._timeout = node, task, timeout
         self._asked_to_stop = asked_to_stop
         self._connect(task)
@@ -106,8 +96,7 @@ class LockstepLink(ArmLink):
         self._received_at, self._has_received = time.monotonic(), False
         self._unusable = ''
         self._alone = False
-        self.repeats = 0
-        """Number of commands that were sent again."""
+        self.repeats = 0  # number of commands that were sent again
         self._core = SharedCore(node.context.get_domain_id(), self._states.topic)
         self._core.enter()
 
@@ -117,7 +106,7 @@ class LockstepLink(ArmLink):
         self._period = round(task.interface.control_period * SECOND)
         self._expected = {'arm': task.interface.task, 'commands': 'action'}
         self._commands = self._node.create_publisher(Joy, 'action', RELIABLE_QUEUE)
-        self._write: Write = ActionWriter(len(task.interface.action)).write
+        self._write: Write = raw_messages.ActionWriter(len(task.interface.action)).write
         self._no_action = np.zeros(len(task.interface.action), np.float32)
 
     def exchange(self, command: NDArray[np.floating]) -> JointVectors:
@@ -127,7 +116,6 @@ class LockstepLink(ArmLink):
         return self._state_at(stamp + self._period, lambda: self._send(stamp, command))
 
     def close(self) -> None:
-        """Release the shared core."""
         self._core.leave()
 
     def reset(self, seed: int) -> JointVectors:
@@ -155,10 +143,8 @@ class LockstepLink(ArmLink):
             self._check_arm(after)
             # A node that was restarted in the meantime does not have the seed.
             if self._set_parameters is None or after.seed == seed:
-                try:
+                with contextlib.suppress(EpisodeLostError):
                     return self._state_at(after.reset_stamp, self._ask_for_state)
-                except EpisodeLostError:
-                    pass
 
     def _send(self, stamp: int, command: NDArray[np.floating]) -> None:
         """Publish a command (k,) that answers the state stamped ``stamp`` [ns]."""
@@ -196,11 +182,8 @@ class LockstepLink(ArmLink):
                 )
 
     def _wait_to_be_alone(self) -> None:
-        """
-        Wait until only one simulation publishes states.
-
-        A run that has received states before waits for the end of the other one; a new run ends.
-        """
+        """Wait until only one simulation publishes states."""
+        # A run that has received states before waits for the end of the other one; a new run ends.
         has_received, self._since = self._has_received, time.monotonic()
         while len(self._series()) > 1:
             self._check_stop('waiting for the arm')
@@ -309,11 +292,7 @@ class LockstepLink(ArmLink):
 
 
 class RobotLink(LockstepLink):
-    """
-    A link to the simulation of a robot: several filtered commands in one control period.
-
-    Commands are joint trajectories with the stamp of the state that they answer.
-    """
+    """A link to a simulated robot: several filtered trajectories in one control period."""
 
     _task: Reach
 
@@ -326,7 +305,7 @@ class RobotLink(LockstepLink):
         self._commands = self._node.create_publisher(
             JointTrajectory, robot.topics.joint_trajectory, RELIABLE_QUEUE
         )
-        self._write = TrajectoryWriter(arm.joint_names, task.command_period).write
+        self._write = raw_messages.TrajectoryWriter(arm.joint_names, task.command_period).write
         self._stepped = task.stepped_arm()
 
     def reset(self, seed: int) -> JointVectors:

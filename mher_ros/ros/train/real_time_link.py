@@ -73,8 +73,7 @@ class RealTimeLink(ArmLink):
         self.driver = ArmDriver(node, robot, task.arm, self._path, robot.output, latch, latency)
         self._period = task.interface.control_period
         self._due = 0.0
-        self.repeats = 0
-        """Number of control periods without an action in time."""
+        self.repeats = 0  # number of control periods without an action in time
         self._failure: Exception | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name='arm', daemon=True)

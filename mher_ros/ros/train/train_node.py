@@ -14,12 +14,7 @@ from mher_ros.errors import StopRequested
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.run.arguments import RunArguments
 from mher_ros.learning.run.progress import curve_of, Pace, Progress, Row, row_text
-from mher_ros.learning.run.session import (
-    exported_text,
-    plan_arguments,
-    plan_text,
-    start_training,
-)
+from mher_ros.learning.run.session import exported_text, plan_arguments, plan_text, start_training
 from mher_ros.learning.run.trainer import StopReason, Trainer
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
@@ -64,11 +59,7 @@ class TrainOptions(RunArguments):
 
 
 class TrainNode(Node):
-    """
-    A run of the learner.
-
-    The thread that calls ``run`` learns; another one answers services and publishes diagnostics.
-    """
+    """A run; the thread of ``run`` learns, another one answers services and diagnoses."""
 
     def __init__(self, stop: StopRequest) -> None:
         super().__init__('train_node')
@@ -159,7 +150,6 @@ class TrainNode(Node):
         return Trigger.Response(success=True, message=text)
 
     def _make_status(self) -> TrainingStatus:
-        """Return the status."""
         progress, interface = self._progress, self.env.interface
         waited, left = self.env.link.silence(), progress.seconds_left()
         waits, why = waited > LOG_AFTER, ''
@@ -177,7 +167,7 @@ class TrainNode(Node):
             interface.goal[0].unit,
             progress.env_steps,
             self.config.schedule.steps,
-            progress.epoch,
+            len(progress.rows),
             progress.updates,
             progress.success_rate,
             left,
@@ -187,7 +177,6 @@ class TrainNode(Node):
         )
 
     def _diagnose(self) -> tuple[TrainingStatus, dict[str, str]]:
-        """Return the status, and figures for people."""
         is_stepped = self.options.stepping == 'lockstep'
         return self._make_status(), {
             'commands repeated' if is_stepped else 'periods missed': str(self.env.link.repeats),
@@ -196,15 +185,13 @@ class TrainNode(Node):
 
 
 class RosProgress(Progress):
-    """Publishes a run's figures, and logs its messages."""
-
     def __init__(
         self, node: Node, unit: str, most_steps: int, evaluated: Callable[[], None]
     ) -> None:
         """Call ``evaluated`` whenever the rows have changed."""
         self._evaluated = evaluated
         self._logger, self._unit, self._most_steps = node.get_logger(), unit, most_steps
-        self._rows: list[Row] = []
+        self.rows: list[Row] = []
         self._curve = node.create_publisher(Float64MultiArray, '~/curve', LATCHED)
         self._success = node.create_publisher(Float64, '~/success_rate', 10)
         self._error = node.create_publisher(Float64, '~/final_error', 10)
@@ -216,26 +203,20 @@ class RosProgress(Progress):
         # A new run: subscribers that show the curve of another one clear it.
         self._curve.publish(curve_message([]))
 
-    @property
-    def epoch(self) -> int:
-        """Evaluations done."""
-        return len(self._rows)
-
     def seconds_left(self) -> float | None:
         """Return the time until all steps are done, at the pace so far [s]; None: not known."""
         return self._pace.seconds_until(self._most_steps, time.monotonic())
 
     def resume(self, rows: Sequence[Row]) -> None:
         """Publish the curve of the resumed run, and log its steps."""
-        self._rows = list(rows)
-        self._curve.publish(curve_message(self._rows))
+        self.rows = list(rows)
+        self._curve.publish(curve_message(self.rows))
         if rows:
             self.success_rate = rows[-1]['success_rate']
             self._evaluated()
             self._logger.info(f'continuing after {rows[-1]["env_steps"]} steps')
 
     def activity(self, text: str, env_steps: int, updates: int) -> None:
-        """Keep activity, steps and updates for the status."""
         self.state = self.doing = text
         self.env_steps, self.updates = env_steps, updates
         self._pace.note(env_steps, time.monotonic())
@@ -248,7 +229,6 @@ class RosProgress(Progress):
             self._logger.info(self.doing)
 
     def row(self, row: Row) -> None:
-        """Publish the figures of one evaluation."""
         self.success_rate = row['success_rate']
         for publisher, figure in (
             (self._success, self.success_rate),
@@ -256,17 +236,15 @@ class RosProgress(Progress):
         ):
             if figure is not None:  # 0 would be a perfect result
                 publisher.publish(Float64(data=float(figure)))
-        self._rows.append(row)
-        self._curve.publish(curve_message(self._rows))
+        self.rows.append(row)
+        self._curve.publish(curve_message(self.rows))
         self._evaluated()
         self._logger.info(row_text(row, self._unit))
 
     def notice(self, text: str) -> None:
-        """Log a message."""
         self._logger.info(text)
 
     def warning(self, text: str) -> None:
-        """Log a warning."""
         self._logger.warning(text)
 
 
@@ -296,13 +274,12 @@ def _plan(options: TrainOptions) -> tuple[TrainConfig, Path]:
         default = getattr(task_class(task).default_options, name)
         if getattr(config.task, name) != default:
             raise OptionError(
-                f'task.{name} is an option of the arm, which runs elsewhere: it is {default}'
+                f'task.{name} is an option of the arm, which sim_node sets to {default}'
             )
     return config, folder
 
 
 def run(stop: StopRequest) -> None:
-    """Run the node until its run has ended, or a stop is requested."""
     # Service calls wait for the interpreter while networks learn: keep that short.
     sys.setswitchinterval(0.001)
     try:

@@ -7,16 +7,14 @@ import time
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PoseStamped
+from mher_ros.interface import Vector
 from mher_ros.ros.common.geometry import set_vector
 from mher_ros.ros.common.status import DeploymentStatus, Point
 from mher_ros.ros.web.watched_nodes import POLICY, SIM, TRAIN, WatchedNodes
 from mher_ros.view.live_page import Button, Event, LivePage
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_srvs.srv import Trigger
-
-Vector = NDArray[np.float64]
 
 SERVICES = {
     Button.STOP: (POLICY, 'stop'),
@@ -45,12 +43,9 @@ class _Request:
 
 
 class PageButtons:
-    """
-    Offers the requests that are possible now, sends them, and shows the responses.
+    """Offers the possible requests, sends them, shows responses; any thread may ``stop``."""
 
-    Any thread may call ``stop``; the thread of the page calls everything else. Nothing that was
-    requested before a stop is done after it.
-    """
+    # Nothing that was requested before a stop is done after it.
 
     def __init__(
         self, node: Node, page: LivePage, goals: 'PageGoals', nodes: WatchedNodes
@@ -175,13 +170,10 @@ class _Sent(NamedTuple):
 
 
 class PageGoals:
-    """
-    Sends goals to policy_node while that is active.
+    """Sends goals to policy_node while that is active."""
 
-    The handle shows the goal: it moves to each accepted goal, and back if a goal is refused. It is
-    only offered if the arm is drawn in the frame of goals.
-    """
-
+    # The handle shows the goal: it moves to each accepted goal, and back if a goal is refused. It
+    # is only offered if the arm is drawn in the frame of goals.
     def __init__(self, node: Node, page: LivePage, nodes: WatchedNodes) -> None:
         self._node, self._page, self._nodes = node, page, nodes
         self._publisher = node.create_publisher(PoseStamped, 'goal_pose', 10)

@@ -7,15 +7,15 @@ import shutil
 import zipfile
 
 from mher_ros.errors import MherError
+from mher_ros.files import CHECKPOINT, CONFIG, EPISODES
 from mher_ros.learning.checkpoint import (
     CheckpointError,
     load_checkpoint,
     save_checkpoint,
 )
-from mher_ros.learning.config import CONFIG, load_config
-from mher_ros.learning.run.episodes import EPISODES, EpisodesError, read_episodes
+from mher_ros.learning.config import load_config
+from mher_ros.learning.run.episodes import EpisodesError, read_episodes
 from mher_ros.learning.run.session import export_run
-from mher_ros.learning.run.trainer import CHECKPOINT
 import numpy as np
 import pytest
 import torch

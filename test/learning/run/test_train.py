@@ -3,14 +3,15 @@
 import dataclasses
 import sys
 
+from mher_ros.files import CHECKPOINT, EPISODES
 from mher_ros.learning.checkpoint import load_checkpoint
 from mher_ros.learning.config import load_config, make_config
 from mher_ros.learning.core.actor_critic import CriticTarget
 from mher_ros.learning.core.learner import DivergedError
-from mher_ros.learning.run.episodes import EPISODES, read_episodes
+from mher_ros.learning.run.episodes import read_episodes
 from mher_ros.learning.run.progress import Progress, TerminalDisplay
 from mher_ros.learning.run.session import export_run, exported_text
-from mher_ros.learning.run.trainer import CHECKPOINT, StopReason
+from mher_ros.learning.run.trainer import StopReason
 from mher_ros.options import OptionError
 from mher_ros.policy import load
 from mher_ros.tasks import make

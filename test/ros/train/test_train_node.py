@@ -172,7 +172,7 @@ def test_a_wrong_parameter_ends_it_with_a_sentence(world):
     train = world.node('train_node', task='point2d_large', set='task.box=4')
     assert train.end() == 2
     assert train.errors == [
-        'train_node: task.box is an option of the arm, which runs elsewhere: it is 5.0'
+        'train_node: task.box is an option of the arm, which sim_node sets to 5.0'
     ]
 
 

@@ -2,8 +2,9 @@
 
 import json
 
+from mher_ros.files import EPISODES
 from mher_ros.learning.core.replay_buffer import Episode
-from mher_ros.learning.run.episodes import EpisodeRecorder, EPISODES
+from mher_ros.learning.run.episodes import EpisodeRecorder
 from mher_ros.tasks import make
 import numpy as np
 from tiny_runs import tiny_config

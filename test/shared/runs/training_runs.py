@@ -2,11 +2,10 @@
 
 import csv
 
+from mher_ros.files import CHECKPOINT, EPISODES
 from mher_ros.learning.checkpoint import load_checkpoint
-from mher_ros.learning.run.episodes import EPISODES
 from mher_ros.learning.run.progress import Progress
 from mher_ros.learning.run.session import start_training
-from mher_ros.learning.run.trainer import CHECKPOINT
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 import torch
 
