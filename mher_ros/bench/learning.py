@@ -38,6 +38,7 @@ NOTE = (
     'preset fast was chosen on this task, with other seeds; the settings of SB3 were not. Ratios '
     'are medians of mher fast over those of the row, with bootstrapped 95 % intervals over seeds.'
 )
+INTERRUPTED = 'Interrupted: not all of the seeds were run.'
 
 
 class Point(NamedTuple):
@@ -68,9 +69,18 @@ def measure(seeds: Sequence[int], limit: int, algorithms: Sequence[str] | None =
         learner.learn_until(learner.learns_from)
     evaluator = Evaluator(TASK)
     curves: dict[str, dict[int, list[Point]]] = {name: {} for name in chosen}
-    for seed, name in itertools.product(seeds, chosen):
-        curves[name][seed] = _run(name, seed, limit, evaluator.run)
-    return result_of(curves)
+    interrupted = False
+    try:
+        for seed, name in itertools.product(seeds, chosen):
+            curves[name][seed] = _run(name, seed, limit, evaluator.run)
+    except KeyboardInterrupt:
+        interrupted = True
+        whole = [seed for seed in seeds if all(seed in curves[name] for name in chosen)]
+        if not whole:
+            raise
+        log_progress(f'interrupted: the result is of seed {", ".join(map(str, whole))} only')
+        curves = {name: {seed: curves[name][seed] for seed in whole} for name in chosen}
+    return result_of(curves, interrupted)
 
 
 def evaluation_points(limit: int) -> list[int]:
@@ -88,14 +98,16 @@ def reached(curve: Sequence[Point]) -> Point | None:
     return None
 
 
-def result_of(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Result:
+def result_of(
+    curves: Mapping[str, Mapping[int, Sequence[Point]]], interrupted: bool = False
+) -> Result:
     """Return the result from the curve of each algorithm and seed; all have the same seeds."""
     costs = {name: _costs(list(by_seed.values())) for name, by_seed in curves.items()}
     columns = [
         {name: values[:, column].tolist() for name, values in costs.items()} for column in range(3)
     ]
     baselines = [name for name in curves if ALGORITHMS[name].is_sb3]
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {'interrupted': interrupted}
     for quantity, samples in zip(('steps', 'wall', 'cpu'), columns, strict=True):
         medians = {name: float(np.median(values)) for name, values in samples.items()}
         best = min(baselines, key=medians.__getitem__, default=None)
@@ -115,7 +127,7 @@ def result_of(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Result:
             for name, by_seed in curves.items()
         },
     }
-    return Result(figures, (_table(columns),), raw, _picture(curves))
+    return Result(figures, (_table(columns, interrupted),), raw, _picture(curves))
 
 
 def _run(name: str, seed: int, limit: int, evaluate: Evaluate) -> list[Point]:
@@ -168,7 +180,7 @@ def _comparable(samples: Samples, other: str) -> bool:
     return all(name in samples and np.median(samples[name]) < NEVER for name in (FAST, other))
 
 
-def _table(columns: Sequence[Samples]) -> Table:
+def _table(columns: Sequence[Samples], interrupted: bool) -> Table:
     """Return one row per algorithm, given steps, wall and CPU seconds of its runs."""
     rows = []
     for name, steps in columns[0].items():
@@ -186,7 +198,8 @@ def _table(columns: Sequence[Samples]) -> Table:
         *('wall time [s], this machine', 'CPU time [s], this machine'),
         *('mher fast over it: steps', 'wall time', 'CPU time'),
     )
-    return Table('', header, tuple(rows), NOTE)
+    note = f'{INTERRUPTED} {NOTE}' if interrupted else NOTE
+    return Table('', header, tuple(rows), note)
 
 
 def _picture(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Figure:

@@ -102,7 +102,7 @@ BENCHMARKS = {
 NEEDS_ROS = ('bridge', 'latency', 'deploy')
 
 
-def _measure(name: str, chosen: argparse.Namespace) -> None:
+def _measure(name: str, chosen: argparse.Namespace) -> int:
     from mher_ros.bench import result
 
     result.make_folder(chosen.out)
@@ -112,11 +112,15 @@ def _measure(name: str, chosen: argparse.Namespace) -> None:
         require_rclpy()
     found = importlib.import_module(f'mher_ros.bench.{name}').measure(**given)
     values = result.to_dict(name, found, given)
-    path = result.write(name, values, found.picture, chosen.out)
+    interrupted = bool(found.figures.get('interrupted'))
+    # A partial result does not replace a whole one.
+    file = f'{name}.partial' if interrupted else name
+    path = result.write(file, values, found.picture, chosen.out)
     if chosen.json:
         print(json.dumps(values, allow_nan=False))
     else:
         print(*map(result.markdown_section, found.tables), path, sep='\n\n')
+    return INTERRUPTED if interrupted else 0
 
 
 def _all(chosen: argparse.Namespace) -> int:

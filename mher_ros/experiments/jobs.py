@@ -70,7 +70,11 @@ def jobs_of(experiment: Experiment, seeds: Sequence[int]) -> list[Job]:
 
 
 def sweep(jobs: Sequence[Job], folder: Path, execute: Executor) -> Iterator[tuple[Job, Event]]:
-    """Yield the events of all jobs; a job that has a result in ``folder`` is not run again."""
+    """
+    Yield the events of all jobs; results are kept below ``folder`` as they come.
+
+    A job that has a result there (same options, same seed, same code) is not run.
+    """
     results = folder / RESULTS
     with os_errors_as_option_errors(f'cannot write into the folder {folder}'):
         results.mkdir(parents=True, exist_ok=True)

@@ -81,6 +81,7 @@ def test_ratios_are_of_medians_to_the_baseline_that_is_best_in_each():
     assert figures['best_sb3_in_wall'] == SAC
     assert figures['cpu_ratio_vs_best_sb3'] == pytest.approx(3.0 / 30.0)
     assert figures['best_sb3_in_cpu'] == SAC_OUR_PACE
+    assert figures['interrupted'] is False
 
 
 def test_ratios_come_with_intervals_over_seeds_in_figures_and_table():
@@ -196,21 +197,38 @@ def test_no_more_goals_are_tried_once_more_than_5_of_100_are_missed(missed, trie
     assert found == [seed not in missed for seed in range(tried)]
 
 
-def test_an_interrupted_run_writes_nothing_and_keeps_an_earlier_result(
-    tmp_path, monkeypatch, capsys
-):
-    def run(name, seed, limit, evaluate):
-        if (seed, name) == (2, 'her_fast'):
+def interrupted_at(monkeypatch, seed, name):
+    """Let every run get there at once, but for one that is interrupted."""
+
+    def run(its_name, its_seed, limit, evaluate):
+        if (its_seed, its_name) == (seed, name):
             raise KeyboardInterrupt
         return there(100)
 
     monkeypatch.setattr(learning, '_run', run)
+
+
+def test_an_interrupted_run_tells_of_its_whole_seeds_in_a_file_of_its_own(
+    tmp_path, monkeypatch, capsys
+):
+    interrupted_at(monkeypatch, 2, 'her_fast')
     (tmp_path / 'learning.json').write_text('whole')
     command = ['bench', 'learning', '--seeds', '1-5', '--algorithms', 'mher_fast,her_fast']
     assert main([*command, '--out', str(tmp_path)]) == INTERRUPTED
-    assert capsys.readouterr().out == ''
+    assert 'Interrupted' in capsys.readouterr().out
     assert (tmp_path / 'learning.json').read_text() == 'whole'
-    assert len(list(tmp_path.iterdir())) == 1
+    values = json.loads((tmp_path / 'learning.partial.json').read_text())
+    assert values['interrupted'] is True
+    assert list(values['samples']['curves']['mher_fast']) == ['1']
+    assert values['arguments']['seeds'] == [1, 2, 3, 4, 5]
+
+
+def test_a_run_interrupted_in_its_first_seed_tells_nothing(tmp_path, monkeypatch, capsys):
+    interrupted_at(monkeypatch, 1, 'her_fast')
+    command = ['bench', 'learning', '--seeds', '1-5', '--algorithms', 'mher_fast,her_fast']
+    assert main([*command, '--out', str(tmp_path)]) == INTERRUPTED
+    assert capsys.readouterr().out == ''
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize('name', [SAC, DDPG])
