@@ -12,12 +12,13 @@ SEED ?= 1
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
 # One more than two cores, as tests of nodes mostly wait. Each file in one process: its tests share what it starts.
-# Files in the order of test/conftest.py, not by their numbers of tests: a file of two tests may take minutes.
+# Files in the order of test/conftest.py, not by their numbers of tests: a file of two tests may take a minute.
 AT_ONCE := -n 3 --dist loadfile --no-loadscope-reorder
-PYTEST = $(VENV)/bin/python -m pytest -q -rs test
+PYTEST = $(VENV)/bin/python -m pytest -q --timeout 600 test
 # What failed beside other tests is run once more alone: simulated arms and drivers run in real time, and a machine that
-# stands still for two seconds breaks the best of them. What fails twice has failed.
-AGAIN = $(PYTEST) --last-failed --last-failed-no-failures none
+# stands still for two seconds breaks the best of them. What fails twice has failed. The summary names what passed now.
+AGAIN = echo '=== Tests failed beside others. They are run once more, alone:' \
+	&& $(PYTEST) -rsfEp --last-failed --last-failed-no-failures none
 UV ?= uv
 
 # Nothing started from here talks to, or is disturbed by, ROS on another machine.
@@ -68,7 +69,7 @@ $(PACKAGE_STAMP): $(PINS_STAMP) setup.py setup.cfg package.xml
 .PHONY: test
 test: $(PACKAGE_STAMP) ## run the tests
 	@requirements/system_packages.sh $(VENV)/bin/python
-	$(PYTEST) $(AT_ONCE) $(PYTEST_ARGS) || $(AGAIN) $(PYTEST_ARGS)
+	$(PYTEST) -rsfE $(AT_ONCE) $(PYTEST_ARGS) || { $(AGAIN) $(PYTEST_ARGS); }
 
 .PHONY: nightly
 nightly: $(PACKAGE_STAMP) ## try 10,000 examples of each property of what moves an arm

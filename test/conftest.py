@@ -28,17 +28,15 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(items):
     """
-    Limit the time of tests; put files of slow ones first, then those that start nodes.
+    Put files with slow tests first, then those that start nodes.
 
-    So several processes end at the same time, and tests that mostly wait run beside each other,
-    not beside those that compute. A file stays together: its tests share what it starts.
+    Processes that run files at once then end at about the same time. A file stays together: its
+    tests share what it starts.
     """
     rank = {}
     for item in items:
         marks = [item.get_closest_marker(mark) is None for mark in ('slow', 'ros')]
         rank[item.path] = min(rank.get(item.path, marks), marks)
-        if item.get_closest_marker('timeout') is None:
-            item.add_marker(pytest.mark.timeout(300 if marks[0] else 900))
     items.sort(key=lambda item: rank[item.path])
 
 

@@ -69,6 +69,41 @@ def test_goals_are_offered_and_sent_only_while_policy_node_is_active(world, depl
         assert 'Distance' not in reader.lines
 
 
+def test_neither_garbage_nor_people_who_leave_while_they_drag_disturb_others(world, deploy):
+    deployed = deploy('joint_trajectory')
+    deployed.wait_until_active()
+    low, high = np.array(deployed.status().workspace)
+    place = (low + 3.0 * high) / 4.0
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    viewed = Viewed(world)
+    random = np.random.default_rng(0)
+    for size in (0, 1, 10, 1000, 100_000):
+        with viewed.raw() as raw, contextlib.suppress(ConnectionClosed):
+            raw.send(random.bytes(size))
+    for position in ((1.0,), 'abc', (np.nan,) * 3):
+        with viewed.raw() as raw, contextlib.suppress(ConnectionClosed):
+            drag(raw, position)
+    with viewed.raw() as raw:  # one that turns the handle over, without holding it
+        raw.move((1.3, 0.7, 0.6), (np.nan,) * 4)
+    with contextlib.ExitStack() as others:
+        people = [others.enter_context(viewed.reader()) for _ in range(10)]
+        for rude in people[:3]:
+            rude.start()
+            rude.move((1.3, 0.7, 0.6))
+            rude.__exit__()
+        person = people[-1]
+        person.wait_for(lambda: offers_goals(person), what='goals')
+        person.wait_for(
+            lambda: np.allclose(person.handle['position'], (low + high) / 2.0), what='the handle'
+        )
+        assert not goals.messages
+        drag_until_sent(person, place.tolist(), goals)
+        np.testing.assert_allclose(vector(goals.messages[0].pose.position), place)
+        for reader in people[3:]:
+            reader.wait_for_line('Distance', 'reached')
+    assert len(goals.messages) == 1
+
+
 def test_resume_is_there_to_be_pressed_once_the_arm_is_stopped(world, deploy):
     deploy('joint_trajectory').wait_until_active()
     with Viewed(world).reader() as reader:
