@@ -11,9 +11,9 @@ OUTPUTS ?= joint_position,joint_trajectory,joint_velocity,twist
 SEED ?= 1
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
-# One more than two cores, as tests of nodes mostly wait. Each file in one process: its tests share what it starts.
+# Twice as many as two cores, as tests of nodes mostly wait. Each file in one process: its tests share what it starts.
 # Files in the order of test/conftest.py, not by their numbers of tests: a file of two tests may take a minute.
-AT_ONCE := -n 3 --dist loadfile --no-loadscope-reorder
+AT_ONCE := -n 4 --dist loadfile --no-loadscope-reorder
 PYTEST = $(VENV)/bin/python -m pytest -q --timeout 600 test
 # What failed beside other tests is run once more alone: simulated arms and drivers run in real time, and a machine that
 # stands still for two seconds breaks the best of them. What fails twice has failed. The summary names what passed now.

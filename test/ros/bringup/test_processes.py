@@ -131,13 +131,3 @@ def test_training_fails_with_the_arm_that_dies(up, tmp_path, mark):
     run.wait_for(r'\[mher\] +sim_node was ended by SIGKILL, but is needed; stopping train_node')
     assert run.end() == 1
     mark.wait_until_none_is_left()
-
-
-@pytest.mark.ros
-def test_a_wrong_choice_ends_all_in_a_sentence_of_the_node(up, tmp_path, mark):
-    (tmp_path / 'run').mkdir()
-    (tmp_path / 'run' / 'config.json').write_text('{}')
-    run = up('train_sim', 'task:=point2d_large', f'out:={tmp_path / "run"}')
-    run.wait_for('already holds a run')
-    assert run.end() == 2
-    mark.wait_until_none_is_left()

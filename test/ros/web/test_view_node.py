@@ -8,7 +8,6 @@ from fake_arm import FakeArm, vector
 from geometry_msgs.msg import PoseStamped
 import numpy as np
 import pytest
-from std_msgs.msg import Float64MultiArray
 from viewed import Viewed
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -219,27 +218,3 @@ def test_the_stop_button_stops_the_arm_until_it_is_resumed(hand):
     goal = vector(goals.messages[0].pose.position)
     assert (person.low <= goal).all() and (goal <= person.high).all()
     wait_for_line(person.window, 'Distance', 'reached')
-
-
-def test_curves_grow_while_a_run_learns(world, view, tmp_path):
-    viewed = view()
-    with viewed.window() as window:
-        world.sim_node()
-        world.train_node(tmp_path / 'run', changes={'schedule.steps': '2000'})
-        curve = world.peer().listen(Float64MultiArray, 'train_node/curve', qos=10)
-        wait_for_line(window, 'Training', '.')
-        first = wait_for(lambda: drawn_curve(window), PATIENCE, 'a curve')
-        assert re.search('at most 2000', wait_for_line(window, 'Steps', 'of'))
-        curve.wait_for(lambda rows: len(rows.data) >= 3 * 12, PATIENCE, after=0)
-        wait_for(lambda: drawn_curve(window) > first, PATIENCE, 'a longer curve')
-        window.press('Save and stop training')
-        wait_for(lambda: 'stop training' not in window.text(), PATIENCE, 'the run to end')
-        assert drawn_curve(window)  # that of the last run stays
-    assert (tmp_path / 'run' / 'checkpoint').exists()
-
-
-def drawn_curve(window):
-    """Return how many pixels of the panel have the colour of the success rate."""
-    picture = window.picture()
-    panel = picture[:, picture.shape[1] * 2 // 3 :]
-    return (np.abs(panel - np.array((0xD5, 0x5E, 0x00))).max(axis=-1) < 40).sum()
