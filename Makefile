@@ -11,12 +11,14 @@ OUTPUTS ?= joint_position,joint_trajectory,joint_velocity,twist
 SEED ?= 1
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
-# One more than two cores, as tests of nodes mostly wait. Each file in one process: its tests share what it starts.
-AT_ONCE := -n 3 --dist loadfile
-PYTEST = $(VENV)/bin/python -m pytest -q -rs test
+# Twice as many as two cores, as tests of nodes mostly wait. Each file in one process: its tests share what it starts.
+# Files in the order of test/conftest.py, not by their numbers of tests: a file of two tests may take a minute.
+AT_ONCE := -n 4 --dist loadfile --no-loadscope-reorder
+PYTEST = $(VENV)/bin/python -m pytest -q --timeout 600 test
 # What failed beside other tests is run once more alone: simulated arms and drivers run in real time, and a machine that
-# stands still for two seconds breaks the best of them. What fails twice has failed.
-AGAIN = $(PYTEST) --last-failed --last-failed-no-failures none
+# stands still for two seconds breaks the best of them. What fails twice has failed. The summary names what passed now.
+AGAIN = echo '=== Tests failed beside others. They are run once more, alone:' \
+	&& $(PYTEST) -rsfEp --last-failed --last-failed-no-failures none
 UV ?= uv
 
 # Nothing started from here talks to, or is disturbed by, ROS on another machine.
@@ -65,11 +67,9 @@ $(PACKAGE_STAMP): $(PINS_STAMP) setup.py setup.cfg package.xml
 	@touch $@
 
 .PHONY: test
-test: $(PACKAGE_STAMP) ## run the tests, the fast ones first
+test: $(PACKAGE_STAMP) ## run the tests
 	@requirements/system_packages.sh $(VENV)/bin/python
-	$(PYTEST) -m 'not slow' --timeout 300 $(AT_ONCE) $(PYTEST_ARGS) || $(AGAIN) -m 'not slow' --timeout 300 $(PYTEST_ARGS)
-	$(PYTEST) -m slow --timeout 900 $(AT_ONCE) $(PYTEST_ARGS) || [ $$? -eq 5 ] \
-		|| $(AGAIN) -m slow --timeout 900 $(PYTEST_ARGS)
+	$(PYTEST) -rsfE $(AT_ONCE) $(PYTEST_ARGS) || { $(AGAIN) $(PYTEST_ARGS); }
 
 .PHONY: nightly
 nightly: $(PACKAGE_STAMP) ## run the property tests of the command path with 10,000 random examples each

@@ -1,5 +1,5 @@
 """
-How hard properties are tried, where meshes are kept, and how MuJoCo draws.
+The order of tests, how hard properties are tried, where meshes are kept, and how MuJoCo draws.
 
 MuJoCo settles the last when it is first imported, so this comes before any test.
 """
@@ -24,6 +24,20 @@ def pytest_addoption(parser):
         action='store_true',
         help='fail where there is no browser or nothing to draw with, instead of skipping tests',
     )
+
+
+def pytest_collection_modifyitems(items):
+    """
+    Put files with slow tests first, then those that start nodes.
+
+    Processes that run files at once then end at about the same time. A file stays together: its
+    tests share what it starts.
+    """
+    rank = {}
+    for item in items:
+        marks = [item.get_closest_marker(mark) is None for mark in ('slow', 'ros')]
+        rank[item.path] = min(rank.get(item.path, marks), marks)
+    items.sort(key=lambda item: rank[item.path])
 
 
 @pytest.fixture(autouse=True)

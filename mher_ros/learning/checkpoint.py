@@ -9,8 +9,8 @@ from mher_ros.errors import MherError
 from mher_ros.files import write_atomically
 import numpy as np
 from numpy.typing import NDArray
-import torch
-from torch import Tensor
+
+# torch is imported by what needs it: `mher view` reads episodes, and starts 2 s sooner without.
 
 # One line with the format and the SHA-256 of the rest, then what ``torch.save`` writes. Only
 # tensors, numbers and text are unpickled.
@@ -23,6 +23,8 @@ class CheckpointError(MherError, RuntimeError):
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
     """Write ``state``; after an error an existing checkpoint is unchanged."""
+    import torch
+
     payload = io.BytesIO()
     torch.save(state, payload)
     content = payload.getvalue()
@@ -35,6 +37,8 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
+    import torch
+
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -61,6 +65,8 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 def check_same_structure(where: str, found: Any, expected: Any) -> None:
     """Raise ValueError unless keys, types, shapes and dtypes agree and tensors are finite."""
+    from torch import Tensor
+
     if type(found) is not type(expected):
         raise ValueError(
             f'{where}: expected a {type(expected).__name__}, got a {type(found).__name__}'

@@ -1,10 +1,11 @@
 """The benchmark of updates: its ratios, that its baseline is alike, and the command."""
 
 import json
-import subprocess
 import sys
 
+from mher_ros.bench import update
 from mher_ros.bench.update import BATCHES, ddpg_her, our_agent, ratios
+from mher_ros.cli import main
 from mher_ros.errors import explaining_missing_extras, MissingExtraError
 import numpy as np
 import pytest
@@ -49,15 +50,12 @@ def test_algorithms_have_networks_and_replays_of_the_same_size():
     assert len(agent.replay) == model.replay_buffer.size() == 2000
 
 
-@pytest.mark.slow
-def test_the_command_tells_ratios_of_its_samples(tmp_path):
+def test_the_command_tells_ratios_of_its_samples(tmp_path, monkeypatch, capsys):
     pytest.importorskip('stable_baselines3')
-    command = [sys.executable, '-m', 'mher_ros', 'bench', 'update', '--rounds', '1', '--json']
-    result = subprocess.run(
-        [*command, '--out', tmp_path], capture_output=True, text=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
-    told = json.loads(result.stdout)
+    monkeypatch.setattr(update, 'EPISODES', 2)
+    monkeypatch.setattr(update, 'UPDATES', 2)
+    assert main(['bench', 'update', '--rounds', '1', '--json', '--out', str(tmp_path)]) == 0
+    told = json.loads(capsys.readouterr().out)
     for batch in BATCHES:
         samples = told['samples']['seconds_of_an_update'][f'batch_{batch}']
         for name in ('mher', 'her'):

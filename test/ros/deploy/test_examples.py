@@ -42,10 +42,7 @@ def test_send_goals_does_not_wait_for_a_goal_that_is_refused(deployed):
     assert run.end() == 1
 
 
-def test_send_goals_explains_itself_and_takes_whole_goals_only(world):
-    help_ = world.start(sys.executable, EXAMPLES / 'send_goals.py', '--help')
-    help_.wait_for('mher up deploy_sim')
-    assert help_.end() == 0
-    wrong = world.start(sys.executable, EXAMPLES / 'send_goals.py', '1', '2')
+def test_send_goals_takes_whole_goals_only(deployed):
+    wrong = deployed('send_goals.py', '1', '2')
     wrong.wait_for('three numbers for each goal are expected, got 2')
     assert wrong.end() == 2

@@ -1,7 +1,5 @@
 """Goals and stops from the command line: the real policy_node, and an arm."""
 
-import sys
-
 from mher_ros.cli import main
 from mher_ros.errors import ArmError
 from mher_ros.ros.deploy import goal_client
@@ -12,14 +10,15 @@ pytestmark = pytest.mark.ros
 
 
 @pytest.fixture
-def mher(world):
+def mher(world, monkeypatch, capsys):
     """Return a function that runs a command, and returns its code, its output and its errors."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(world.domain))
 
     def run(*words):
-        process = world.start(sys.executable, '-m', 'mher_ros', *words)
-        code = process.end()
-        lines = [line for line in process.lines if line not in process.errors]
-        return code, '\n'.join(lines), '\n'.join(process.errors)
+        capsys.readouterr()
+        code = main(words)
+        out, error = capsys.readouterr()
+        return code, out.rstrip('\n'), error
 
     return run
 
@@ -51,10 +50,10 @@ def test_goals_are_sent_stopped_and_cleared_in_a_namespace(world, policy, mher, 
     code, out, _ = mher('goal', '1.3', '0.75', '0.6', *here)
     assert (code, out) == (0, 'goal: (1.300, 0.750, 0.600) m')
 
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(world.domain))
     monkeypatch.setattr(goal_client, 'FINDING', 4.0)
     with pytest.raises(ArmError, match='no policy_node was found in namespace / .* one in /left:'):
         goal_client.call_arm_nodes('', 'clear')
+    monkeypatch.setattr(goal_client, 'FINDING', 0.2)
     with pytest.raises(ArmError, match='THE ARM WAS NOT STOPPED'):
         goal_client.call_arm_nodes('', 'stop')
 

@@ -203,7 +203,7 @@ def test_in_real_time_the_clock_goes_on_with_every_state(world):
     states.wait_for(lambda _: len(states.messages) > 60, after=0)
     times = [Time.from_msg(message.clock).nanoseconds for message in clock.messages]
     stamps = [stamp_of(state) for state in states.messages]
-    assert np.median(np.diff(times)) == np.median(np.diff(stamps))
+    assert len({*times} & {*stamps}) > 30  # all but those that only one of the two received
 
 
 def publishers(peer):

@@ -72,7 +72,6 @@ SLOW = {'schedule.steps': '100', 'schedule.evaluation_goals': '2'}
     [
         ('reacher', REACHER),
         pytest.param('fetch_reach', SLOW, marks=pytest.mark.slow),
-        pytest.param('sawyer_reach', SLOW, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_is_that_of_one_process(world, tmp_path, tiny, in_process, run_in, name, changes):

@@ -22,6 +22,8 @@ from websockets.exceptions import ConnectionClosed
 
 pytestmark = pytest.mark.ros
 
+PATIENCE = 120.0
+"""Within which a page that is shown tells something [s]."""
 FLOODER = Path(__file__).parents[2] / 'shared' / 'browsers' / 'flooder.py'
 
 
@@ -67,6 +69,43 @@ def test_goals_are_offered_and_sent_only_while_policy_node_is_active(world, depl
         reader.wait_for_line('Policy', 'no policy_node and no train_node is running')
         reader.wait_for(lambda: not reader.handle['visible'], what='the handle to go')
         assert 'Distance' not in reader.lines
+
+
+def test_neither_garbage_nor_people_who_leave_while_they_drag_disturb_others(world, deploy):
+    deployed = deploy('joint_trajectory')
+    deployed.wait_until_active()
+    low, high = np.array(deployed.status().workspace)
+    place = (low + 3.0 * high) / 4.0
+    viewed = Viewed(world)
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    random = np.random.default_rng(0)
+    for size in (0, 1, 10, 1000, 100_000):
+        with viewed.raw() as raw, contextlib.suppress(ConnectionClosed):
+            raw.send(random.bytes(size))
+    for position in ((1.0,), 'abc', (np.nan,) * 3):
+        with viewed.raw() as raw, contextlib.suppress(ConnectionClosed):
+            drag(raw, position)
+    with viewed.raw() as raw:  # one that turns the handle over, without holding it
+        raw.move((1.3, 0.7, 0.6), (np.nan,) * 4)
+    with contextlib.ExitStack() as others:
+        people = [others.enter_context(viewed.raw()) for _ in range(9)]
+        person = others.enter_context(viewed.reader())
+        for rude in people[:3]:
+            rude.start()
+            rude.move((1.3, 0.7, 0.6))
+            rude.__exit__()
+        person.wait_for(lambda: offers_goals(person), what='goals')
+        person.wait_for(
+            lambda: np.allclose(person.handle['position'], (low + high) / 2.0), what='the handle'
+        )
+        assert not goals.messages
+        drag_until_sent(person, place.tolist(), goals)
+        np.testing.assert_allclose(vector(goals.messages[0].pose.position), place)
+        person.wait_for_line('Distance', 'reached')
+        for other in people[3:]:
+            while b'Distance' not in other.words(PATIENCE):
+                pass
+    assert len(goals.messages) == 1
 
 
 def test_resume_is_there_to_be_pressed_once_the_arm_is_stopped(world, deploy):
@@ -159,6 +198,7 @@ def test_a_run_that_learns_shows_its_curves_its_figures_and_its_virtual_goals(wo
         reader.press('Save and stop training')
         reader.wait_for(lambda: 'Save checkpoint' not in reader.buttons, what='the run to end')
         assert len(reader.curves) == 2  # those of the last run stay
+    assert (tmp_path / 'run' / 'checkpoint').exists()
 
 
 def test_a_page_for_the_network_takes_a_token_and_warns(world):

@@ -233,7 +233,7 @@ def wait_for(condition: Callable[[], Result], timeout: float = 60.0, what: str =
     end = time.monotonic() + timeout
     while not (value := condition()):
         assert time.monotonic() < end, f'waited {timeout:g} s in vain{what and f" for {what}"}'
-        time.sleep(0.02)
+        time.sleep(0.1)
     return value
 
 
