@@ -10,6 +10,7 @@ one period without smoothing it.
 import abc
 import math
 
+from mher_ros.control.collision_limit import CollisionLimit
 from mher_ros.control.motion import JointVelocities, length, Motion, ToolVelocity
 from mher_ros.control.motion_limiter import MotionLimiter
 from mher_ros.control.motion_qp import MotionError, MotionQP
@@ -150,10 +151,10 @@ class JointFilter(SafetyFilter):
 
     Each command is certified: from its set-point the joints can brake to rest in proportion,
     :math:`\dot q(t) = \dot q_0 (1 - t / \tau)`, within the accelerations of joints and tool, in
-    the joints' ranges and the tool's box. Joint velocities that can be certified pass unchanged.
-    Otherwise a QP finds the nearest motion within the linear limits, which is blended with the
-    braking motion until the result is certified. So there is always a safe command: the next one
-    of the braking motion.
+    the joints' ranges and the tool's box, and without a collision. Joint velocities that can be
+    certified pass unchanged. Otherwise a QP finds the nearest motion within the linear limits,
+    which is blended with the braking motion until the result is certified. So there is always a
+    safe command: the next one of the braking motion.
     """
 
     joint_positions: Vector
@@ -172,6 +173,9 @@ class JointFilter(SafetyFilter):
         self._planned = PLANNED * share * period
         self._others = np.empty(0)
         self._is_prepared = False
+        self._time = period  # in which the joints brake after the last command
+        collision = arm.collision
+        self._collisions = None if collision is None else CollisionLimit(arm, collision, period)
         # Displacements of commands that an arm with a delay has not carried out yet.
         self._pending = np.zeros((math.ceil(DELAY / period) if tied else 0, self._count))
         self._room = np.zeros(self._count), np.zeros(self._count)
@@ -193,6 +197,7 @@ class JointFilter(SafetyFilter):
         self._asked = self.tool_velocity
         self._moves_joints = False
         self._slowing, self._outward = np.zeros(self._count), np.zeros(3)
+        self._time = self._period
         self._is_prepared = False
 
     def extrapolate(self, seconds: float) -> None:
@@ -215,7 +220,28 @@ class JointFilter(SafetyFilter):
         start = self._with_others(self.joint_positions)
         self.tool_position = self._arm.tool_position(start)
         self._qp.prepare(start, self.orientation, self._room)
+        self._prepare_collisions(start)
         self._is_prepared = True
+
+    def _prepare_collisions(self, start: Vector) -> None:
+        """Compute distances at joint positions (n,)."""
+        if self._collisions is not None:
+            room = self._room if self.tied else None
+            self._collisions.prepare(start, self._fastest, room)
+
+    @property
+    def _fastest(self) -> Vector:
+        """Largest speeds of the next command (k,) [rad/s or m/s]."""
+        fastest = np.abs(self.joint_velocities) + self._most_change
+        return np.minimum(fastest, self._arm.velocity_limits)
+
+    def _collision_rows(self) -> tuple[Vector, Vector]:
+        """Return rows (m, k) and bounds (m,) of velocities that lead to no collision."""
+        if self._collisions is None:
+            return np.empty((0, self._count)), np.empty(0)
+        # While it accelerates, the next braking motion takes a little longer than the last one.
+        time = self._time + 2.0 * self._period
+        return self._collisions.rows(self.joint_velocities, self._fastest, time)
 
     def _find_room(self, measured: Vector) -> tuple[Vector, Vector]:
         """
@@ -268,7 +294,10 @@ class JointFilter(SafetyFilter):
         slower = min(1.0, SPEED * self._speed / max(STILL, length(wanted)))
         wanted = self._off_faces(slower * wanted)
         asked = self._asked = self._limiter.next(self.tool_position, wanted, self._planned)
-        found = self._qp.move(asked, self.joint_velocities, self._change)
+        rows = self._collision_rows()
+        found = self._qp.move(asked, self.joint_velocities, self._change, *rows)
+        if found is None:
+            return self._braked()
         given = self._qp.tool_velocity(found)
         if given @ asked < ALONG * math.sqrt((given @ given) * (asked @ asked)):
             # No motion in that direction is possible: the joints would only drift.
@@ -296,8 +325,9 @@ class JointFilter(SafetyFilter):
         """
         jacobian, last = self._qp.jacobian, self.tool_velocity
         least, most = self._limiter.velocities_at(self.tool_position)
-        rows = [*jacobian, *-jacobian]
-        bounds = [*most, *-least]
+        near, near_bounds = self._collision_rows()
+        rows = [*jacobian, *-jacobian, *near]
+        bounds = [*most, *-least, *near_bounds]
         speed, change = SPEED * self._speed, self._planned * self._acceleration
         nearest = self._braked()
         for _ in range(CUTS):
@@ -355,6 +385,7 @@ class JointFilter(SafetyFilter):
     def brake(self) -> None:
         """Slow down as certified, or faster if that can be certified."""
         self._is_prepared = False
+        self._prepare_collisions(self._with_others(self.joint_positions))
         braked = self._braked()
         if not self._try(braked):
             self._move(braked)
@@ -410,6 +441,9 @@ class JointFilter(SafetyFilter):
         if out.any():
             self._outward = out * (2.0 / time)
             return False
+        if self._collisions is not None and not self._collisions.is_clear(end - here):
+            return False
+        self._time = time
         self._slowing = velocities * (period / time)
         self._set(velocities, there, reached)
         return True
