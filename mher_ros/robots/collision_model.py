@@ -258,9 +258,12 @@ def read_parts(
     if sum(map(len, top.iter('geometry'))) > MAX_SHAPES:
         raise DescriptionError(f'a robot of at most {MAX_SHAPES} shapes is expected, got more')
     links = {link.get('name', ''): link for link in top.findall('link')}
+    obstacles = {obstacle.name for obstacle in robot.scene}
     for name, (body, pose) in _places(description, base, moving, robot.home).items():
         solids = []
         for shape in links[name].findall('collision') if name in links else ():
+            if body == 0 and shape.get('name') in obstacles:
+                continue  # a simulation describes the obstacles, too
             try:
                 there = after(pose, origin_of(shape))
                 solids += [
