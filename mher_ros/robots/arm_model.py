@@ -45,6 +45,8 @@ class ArmModel:
         description = read_description(robot, text)
         text, folder = _read_text(robot) if text is None else (text, robot.folder)
         self._robot, self._source = robot, (text, folder, description)
+        self.home = robot.home
+        """Initial positions in simulation, by joint [rad or m]; empty: not known."""
         self.base_frame = robot.base_frame or description.root
         """Frame of the tool's positions, velocities and orientations."""
         self.joint_names = robot.joints

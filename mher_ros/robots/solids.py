@@ -27,6 +27,7 @@ MOST = 64  # vertices of a solid
 DIRECTIONS = 32  # in which the extreme vertices of a mesh are kept, before the rest is added
 SIDES = 10  # of the prism around a cylinder: its edges are 5 % farther from the axis
 MERGED = 2.0  # volume of a hull around solids over their own, up to which it replaces them
+INSIDE = 1e-6  # rounding error of a distance from a hull [m]
 HEAVY = 1e3  # weight of the sum of barycentric coordinates [m]
 MAX_MESH_BYTES = 2**25
 
@@ -54,6 +55,12 @@ class Solid:
         rotation = flat.reshape(3, 3)
         normal = None if self.normal is None else rotation @ self.normal
         return Solid(self.vertices @ rotation.T + position, self.radius, normal)
+
+    def contains(self, point: Vector) -> bool:
+        """Return whether a point (3,) is inside."""
+        if self.normal is not None:
+            return bool(self.normal @ (point - self.vertices[0]) <= 0.0)
+        return _distance(point, self.vertices) <= self.radius + INSIDE
 
     @property
     def volume(self) -> float:
