@@ -1,6 +1,5 @@
 """A QP for joint velocities near the motion that is asked for, within linear limits."""
 
-from collections.abc import Sequence
 import math
 
 import daqp
@@ -152,8 +151,8 @@ class MotionQP:
         velocities: Vector,
         last: Vector,
         change: Vector,
-        rows: Sequence[Vector],
-        bounds: Sequence[float],
+        rows: Vector,
+        bounds: Vector,
     ) -> Vector | None:
         r"""
         Return the velocities (k,) nearest to ``velocities`` (k,) that keep the joints' limits.
@@ -165,7 +164,7 @@ class MotionQP:
         solution, _, code, _ = daqp.solve(
             np.eye(len(dofs)),
             -velocities,
-            np.array(rows),
+            rows,
             np.append(np.clip(self._upper[dofs], last - change, last + change), bounds),
             np.append(
                 np.clip(self._lower[dofs], last - change, last + change),

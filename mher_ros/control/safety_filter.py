@@ -31,6 +31,8 @@ MISSING = 0.1  # share of the tool's speed by which the asked velocity may excee
 ALONG = 0.3  # least cosine between the tool velocities that are asked for and possible
 ATTEMPTS = 10  # to find a safe motion near the one that is asked for
 LESS = 0.6  # factor of the difference from braking, from one attempt to the next
+LESS_NEAR, COLLISIONS = 0.4, 3
+"""The same factor if parts would come too close, and the number of such attempts."""
 TURNS = 4  # attempts that keep their speed but turn back into the box
 TURN = 1.2  # change of the velocity in such an attempt, relative to that out of the box
 BEND = 4.0  # assumed curvature of a braking motion near a face of the box [1/m]
@@ -197,7 +199,7 @@ class JointFilter(SafetyFilter):
         self._asked = self.tool_velocity
         self._moves_joints = False
         self._slowing, self._outward = np.zeros(self._count), np.zeros(3)
-        self._time = self._period
+        self._time, self._collides = self._period, False
         self._is_prepared = False
 
     def extrapolate(self, seconds: float) -> None:
@@ -226,22 +228,16 @@ class JointFilter(SafetyFilter):
     def _prepare_collisions(self, start: Vector) -> None:
         """Compute distances at joint positions (n,)."""
         if self._collisions is not None:
-            room = self._room if self.tied else None
-            self._collisions.prepare(start, self._fastest, room)
-
-    @property
-    def _fastest(self) -> Vector:
-        """Largest speeds of the next command (k,) [rad/s or m/s]."""
-        fastest = np.abs(self.joint_velocities) + self._most_change
-        return np.minimum(fastest, self._arm.velocity_limits)
+            fastest = np.abs(self.joint_velocities) + self._most_change
+            # While it accelerates, the next braking motion takes a little longer than the last.
+            time = self._time + 2.0 * self._period
+            self._collisions.prepare(start, fastest, time, self._room if self.tied else None)
 
     def _collision_rows(self) -> tuple[Vector, Vector]:
         """Return rows (m, k) and bounds (m,) of velocities that lead to no collision."""
         if self._collisions is None:
             return np.empty((0, self._count)), np.empty(0)
-        # While it accelerates, the next braking motion takes a little longer than the last one.
-        time = self._time + 2.0 * self._period
-        return self._collisions.rows(self.joint_velocities, self._fastest, time)
+        return self._collisions.rows(self.joint_velocities)
 
     def _find_room(self, measured: Vector) -> tuple[Vector, Vector]:
         """
@@ -277,7 +273,7 @@ class JointFilter(SafetyFilter):
 
     def _move_near(self, velocities: Vector) -> None:
         """Command the first certified blend of ``velocities`` (k,) with braking."""
-        braked, turns = self._braked(), 0
+        braked, turns, collisions = self._braked(), 0, 0
         for _ in range(ATTEMPTS):
             if self._try(velocities):
                 return
@@ -285,7 +281,11 @@ class JointFilter(SafetyFilter):
                 turns += 1
                 velocities = self._turned(velocities, -TURN * self._outward)
             else:
-                velocities = braked + LESS * (velocities - braked)
+                less = LESS_NEAR if self._collides else LESS
+                velocities = braked + less * (velocities - braked)
+                collisions += self._collides
+                if collisions > COLLISIONS:
+                    break
         self._move(braked)
 
     def _along(self, wanted: Vector) -> Vector:
@@ -326,8 +326,8 @@ class JointFilter(SafetyFilter):
         jacobian, last = self._qp.jacobian, self.tool_velocity
         least, most = self._limiter.velocities_at(self.tool_position)
         near, near_bounds = self._collision_rows()
-        rows = [*jacobian, *-jacobian, *near]
-        bounds = [*most, *-least, *near_bounds]
+        rows = np.concatenate((jacobian, -jacobian, near))
+        bounds = np.concatenate((most, -least, near_bounds))
         speed, change = SPEED * self._speed, self._planned * self._acceleration
         nearest = self._braked()
         for _ in range(CUTS):
@@ -341,8 +341,8 @@ class JointFilter(SafetyFilter):
             ):
                 if size > radius * (1.0 + TOUCHES):
                     normal = (velocity - centre) / size
-                    rows.append(normal @ jacobian)
-                    bounds.append(radius + float(normal @ centre))
+                    rows = np.vstack((rows, normal @ jacobian))
+                    bounds = np.append(bounds, radius + float(normal @ centre))
                     break
             else:
                 break
@@ -410,7 +410,7 @@ class JointFilter(SafetyFilter):
         If only the box prevents it, ``_outward`` is the velocity out of the box (3,) [m/s].
         """
         period, most = self._period, self._acceleration
-        self._outward = np.zeros(3)
+        self._outward, self._collides = np.zeros(3), False
         here, tool = self.joint_positions, self.tool_position
         there = here + velocities * period
         reached = self._tool_at(there)
@@ -442,6 +442,7 @@ class JointFilter(SafetyFilter):
             self._outward = out * (2.0 / time)
             return False
         if self._collisions is not None and not self._collisions.is_clear(end - here):
+            self._collides = True
             return False
         self._time = time
         self._slowing = velocities * (period / time)

@@ -64,10 +64,16 @@ class CollisionModel:
         self.model = _build_model(parts, arm)
         """Bodies and joints of the arm, with one geom for each part but planes."""
         count = max((len(part.solid.vertices) for part in parts), default=1)
-        self.vertices = np.array([_padded(part.solid.vertices, count) for part in parts])
-        """(parts, m, 3) in the frames of their bodies [m]; the first one is repeated."""
+        vertices = np.array([_padded(part.solid.vertices, count) for part in parts])
+        self.columns = np.ascontiguousarray(vertices.transpose(0, 2, 1))
+        """Vertices (parts, 3, m) in the frames of their bodies [m]; the first one is repeated."""
         self.radii = np.array([part.solid.radius for part in parts])
         """(parts,) [m]"""
+        self.centres = (vertices.min(axis=1) + vertices.max(axis=1)) / 2.0
+        """Centres of spheres around the parts, in the frames of their bodies (parts, 3) [m]."""
+        away = np.linalg.norm(vertices - self.centres[:, None], axis=2).max(axis=1)
+        self.sizes = away + self.radii
+        """Radii of these spheres (parts,) [m]."""
         self.bodies = np.array([part.body for part in parts], np.int_)
         """(parts,)"""
         self.slides = self.model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
@@ -105,20 +111,6 @@ class CollisionModel:
         joints = np.arange(1, self.model.nbody)
         self.between = (joints > first[:, None]) & (joints <= last[:, None])
         """Which joints move one part of a pair against the other (pairs, nv)."""
-        self.reach = np.where(self.between, self._reach()[self.pairs[:, 1]], 0.0)
-        """Most displacement of one part against the other, per joint (pairs, nv) [m/rad or 1]."""
-
-    def _reach(self) -> Vector:
-        """Return the largest distance of a point of each part from each joint (parts, nv)."""
-        model, slides = self.model, self.slides
-        travel = np.where(slides, np.abs(model.jnt_range).max(axis=1), 0.0)
-        lengths = np.linalg.norm(model.body_pos[1:], axis=1) + travel
-        sizes = np.linalg.norm(self.vertices, axis=2).max(axis=1) + self.radii
-        reach = np.zeros((len(self.parts), model.nv))
-        for row, body, size in zip(reach, self.bodies, sizes, strict=True):
-            for joint in range(body):
-                row[joint] = 1.0 if slides[joint] else lengths[joint + 1 : body].sum() + size
-        return reach
 
     def _exclude_touching(self, home: Vector) -> None:
         """Exclude parts that touch at home, or always; no clearance is larger than at home."""
@@ -159,8 +151,17 @@ class PairDistances:
     def __init__(self, collision: CollisionModel) -> None:
         self._collision, self._model = collision, collision.model
         self.data = mujoco.MjData(collision.model)
-        self._types = collision.model.geom_type
-        self._segment = np.zeros(6)
+        self._rotations = self.data.xmat.reshape(-1, 3, 3)
+        # MuJoCo 3.3 returns the segment reversed if the types are in descending order.
+        pairs, types = collision.geoms[collision.pairs], collision.model.geom_type
+        swaps = (types[pairs[:, 0]] > types[pairs[:, 1]]) & (pairs[:, 0] >= 0)
+        self._geoms = np.where(swaps[:, None], pairs[:, ::-1], pairs).tolist()
+        self._signs = np.where(swaps, -1.0, 1.0)
+        self._radii = collision.radii[collision.pairs].sum(axis=1)
+        self._planes = {
+            index: collision.parts[int(collision.pairs[index, 0])].solid.normal
+            for index in np.flatnonzero(pairs[:, 0] < 0).tolist()
+        }
 
     def move(self, posture: Vector) -> None:
         """Take the joint positions (nv,) of the model."""
@@ -178,69 +179,79 @@ class PairDistances:
         distances, points = self.gaps(pairs, normals)
         return np.where(far, most, distances), normals, points
 
-    def nearest(self, pairs: Indices) -> tuple[Vector, Vector]:
-        """Return distances (p,) [m] and normals (p, 3)."""
-        distances, normals, _ = self.evaluate(pairs)
-        return distances, normals
+    def reach(self) -> Vector:
+        """
+        Return the largest distances of points of last parts from joint axes (pairs, nv) [m].
+
+        That is how far a part of a pair moves against the other one per rad; 1 for a prismatic
+        joint, and 0 for a joint that is not between them.
+        """
+        collision, data = self._collision, self.data
+        bodies = collision.bodies
+        turned = (self._rotations[bodies] @ collision.centres[:, :, None])[:, :, 0]
+        away = (data.xpos[bodies] + turned)[:, None] - data.xanchor
+        along = (away * data.xaxis).sum(axis=2)
+        squares = np.maximum((away * away).sum(axis=2) - along * along, 0.0)
+        reach = np.sqrt(squares) + collision.sizes[:, None]
+        if collision.slides.any():
+            reach[:, collision.slides] = 1.0
+        return np.asarray(collision.between * reach[collision.pairs[:, 1]])
+
+    def normals(self, pairs: Indices, most: float) -> tuple[Vector, NDArray[np.bool_]]:
+        """
+        Return normals (p, 3) in the frames of the first parts, and which pairs are far (p,).
+
+        That is farther than ``most`` [m]; their normals are of no use.
+        """
+        normals, far = self._normals(pairs, most)
+        return np.asarray((normals[:, None] @ self._turns(pairs))[:, 0]), far
+
+    def in_base(self, pairs: Indices, normals: Vector) -> Vector:
+        """Return normals (p, 3), given in the frames of the first parts, in the base frame."""
+        return np.asarray((self._turns(pairs) @ normals[:, :, None])[:, :, 0])
 
     def _normals(self, pairs: Indices, most: float) -> tuple[Vector, NDArray[np.bool_]]:
         """Return a normal for each pair (p, 3), and whether the pair is farther than ``most``."""
-        collision, data, segment = self._collision, self.data, self._segment
-        normals, far = np.zeros((len(pairs), 3)), np.zeros(len(pairs), bool)
-        geoms = collision.geoms[collision.pairs[pairs]].tolist()
-        radii = collision.radii[collision.pairs[pairs]].sum(axis=1).tolist()
-        for index, ((first, last), radius) in enumerate(zip(geoms, radii, strict=True)):
-            if first < 0:
-                plane = collision.parts[int(collision.pairs[pairs[index], 0])].solid.normal
-                normals[index] = plane
+        model, data, geoms = self._model, self.data, self._geoms
+        segments, distances = np.zeros((len(pairs), 6)), np.ones(len(pairs))
+        beyond = self._radii[pairs] + most
+        for index, (pair, limit) in enumerate(zip(pairs.tolist(), beyond.tolist(), strict=True)):
+            if pair in self._planes:
+                segments[index, 3:] = self._planes[pair]
                 continue
-            # MuJoCo 3.3 returns the segment reversed if the types are in descending order.
-            swaps = self._types[first] > self._types[last]
-            one, other = (last, first) if swaps else (first, last)
-            beyond = most + radius
-            distance = mujoco.mj_geomDistance(self._model, data, one, other, beyond, segment)
-            if distance >= beyond:
-                far[index] = True
-                normals[index, 2] = 1.0
-                continue
-            normal = segment[3:] - segment[:3]
-            size = math.sqrt(normal @ normal)
-            if size < 1e-9:  # in contact: the line through their centres
-                normal = data.geom_xpos[other] - data.geom_xpos[one]
-                size, distance = max(1e-9, math.sqrt(normal @ normal)), 1.0
-            sign = -1.0 if swaps != (distance < 0.0) else 1.0
-            normals[index] = normal * (sign / size)
-        return normals, far
+            one, other = geoms[pair]
+            distances[index] = mujoco.mj_geomDistance(
+                model, data, one, other, limit, segments[index]
+            )
+        far = (distances >= beyond) & (segments == 0.0).all(axis=1)
+        normals = segments[:, 3:] - segments[:, :3]
+        sizes = np.sqrt((normals * normals).sum(axis=1))
+        for index in np.flatnonzero(sizes < 1e-9):  # far, or in contact: the line of centres
+            one, other = geoms[pairs[index]]
+            apart = data.geom_xpos[other] - data.geom_xpos[one] + (0.0, 0.0, 1e-9)
+            normals[index], distances[index] = apart, 1.0
+            sizes[index] = math.sqrt(apart @ apart)
+        signs = np.where(distances < 0.0, -1.0, 1.0) * self._signs[pairs]
+        return normals * (signs / sizes)[:, None], far
 
     def gaps(self, pairs: Indices, normals: Vector) -> tuple[Vector, Vector]:
         """Return gaps along normals (p,) [m], and the points of last parts at them (p, 3)."""
-        collision, data = self._collision, self.data
+        collision, places = self._collision, self.data.xpos
         first, last = collision.pairs[pairs].T
-        top = (self._rotated(normals, first)[:, None] @ self._vertices_of(first))[:, 0].max(axis=1)
-        along = (self._rotated(normals, last)[:, None] @ self._vertices_of(last))[:, 0]
+        base, body = collision.bodies[first], collision.bodies[last]
+        rows, turns = normals[:, None], self._rotations
+        top = (rows @ turns[base] @ collision.columns[first])[:, 0].max(axis=1)
+        along = (rows @ turns[body] @ collision.columns[last])[:, 0]
         nearest = along.argmin(axis=1)
-        rows = np.arange(len(pairs))
-        bodies = collision.bodies
-        apart = data.xpos[bodies[last]] - data.xpos[bodies[first]]
-        gaps = (normals * apart).sum(axis=1) + along[rows, nearest] - top
-        gaps -= collision.radii[first] + collision.radii[last]
-        vertices = collision.vertices[last, nearest]
-        turns = data.xmat[bodies[last]].reshape(-1, 3, 3)
-        points = data.xpos[bodies[last]] + (turns @ vertices[:, :, None])[:, :, 0]
+        apart = places[body] - places[base]
+        gaps = (normals * apart).sum(axis=1) + along.min(axis=1) - top - self._radii[pairs]
+        vertices = collision.columns[last, :, nearest]
+        points = places[body] + (turns[body] @ vertices[:, :, None])[:, :, 0]
         return gaps, points - normals * collision.radii[last, None]
 
-    def _vertices_of(self, parts: Indices) -> Vector:
-        return self._collision.vertices[parts].transpose(0, 2, 1)
-
-    def _rotated(self, normals: Vector, parts: Indices) -> Vector:
-        """Return normals (p, 3) in the frames of the bodies of parts (p,)."""
-        turns = self.data.xmat[self._collision.bodies[parts]].reshape(-1, 3, 3)
-        return np.asarray((normals[:, None] @ turns)[:, 0])
-
-    def turns(self, pairs: Indices) -> Vector:
+    def _turns(self, pairs: Indices) -> Vector:
         """Return the rotations of the bodies of first parts in the base frame (p, 3, 3)."""
-        first = self._collision.pairs[pairs, 0]
-        return self.data.xmat[self._collision.bodies[first]].reshape(-1, 3, 3)
+        return np.asarray(self._rotations[self._collision.bodies[self._collision.pairs[pairs, 0]]])
 
 
 def read_parts(
@@ -338,11 +349,11 @@ def _add_geom(body: Element, assets: Element, name: str, solid: Solid) -> None:
     """Add a solid; of one with more than two vertices, without its radius."""
     geom = SubElement(body, 'geom', name=name)
     if len(solid.vertices) == 1:
-        size = repr(max(solid.radius, 1e-6))
+        size = repr(max(float(solid.radius), 1e-6))
         geom.attrib.update(type='sphere', size=size, pos=_text(solid.vertices[0]))
     elif len(solid.vertices) == CAPSULE:
         ends = _text(solid.vertices.ravel())
-        geom.attrib.update(type='capsule', size=repr(max(solid.radius, 1e-6)), fromto=ends)
+        geom.attrib.update(type='capsule', size=repr(max(float(solid.radius), 1e-6)), fromto=ends)
     else:
         vertices = solid.vertices
         if solid.volume < FLAT**3:  # MuJoCo takes no flat mesh
