@@ -332,7 +332,7 @@ def _near_home(arm: ArmModel) -> set[str]:
     query = PairDistances(collision)
     home = np.array([arm.home.get(name, 0.0) for name in arm.state_names])
     query.move(home[arm.order])
-    distances, _, _ = query.evaluate(np.arange(len(collision.pairs)))
+    distances = query.evaluate(np.arange(len(collision.pairs)))
     parts = [collision.parts[int(collision.pairs[one, 0])] for one in range(len(distances))]
     return {
         part.name

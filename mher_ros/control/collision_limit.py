@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int_]
 
+AWAY = 0.02  # most speed with which a pair must part, so that a curved motion is clear [m/s]
+AT_LIMIT = 0.01  # distance beyond the clearance at which parts hold each other back [m]
 FARTHEST = 0.5  # distance up to which distances are computed [m]
 ROUNDING = 1e-9  # of a distance [m]
 NO_PAIRS = np.empty(0, np.int_)
@@ -46,8 +48,9 @@ class CollisionLimit:
         # Lower bounds of all distances at the last posture: they save most computations.
         self._least, self._posture = np.full(count, -np.inf), np.zeros(joints)
         self._needed = self._clearances
-        # Normals of planes between parts, in the frame of the first one.
-        self._normals = np.zeros((count, 3))
+        # Normals of planes between parts, in the frames of the first ones, and the nearest points
+        # of the last ones in theirs.
+        self._normals, self._points = np.zeros((count, 3)), np.zeros((count, 3))
         self._gradients = np.zeros((count, joints))
         self._is_near, self._active = np.zeros(count, bool), NO_PAIRS
         self._speeds, self._seconds = np.zeros(len(self._dofs)), period
@@ -115,7 +118,7 @@ class CollisionLimit:
             return np.empty((0, len(self._dofs))), np.empty(0)
         curved = self._curved(near, velocities * self._seconds)
         room = self._least[near] - self._needed[near] - curved
-        bounds = np.maximum(room, 0.0) / self._seconds
+        bounds = np.maximum(room / self._seconds, -AWAY)
         return -self._gradients[near][:, self._dofs], bounds
 
     def is_clear(self, displacements: Vector) -> bool:
@@ -136,29 +139,33 @@ class CollisionLimit:
         least = np.minimum(self._needed[near], start) - ROUNDING
         curved = self._curved(near, displacements)
         # Seen from the first part of a pair, only the joints between them move the last one.
-        gaps, _ = there.gaps(near, there.in_base(near, self._normals[near]))
+        gaps = there.gaps(near, there.in_base(near, self._normals[near]))
         left = _smallest(start, gaps, curved) < least
         if not left.any():
             return True
         near, curved, least = near[left], curved[left], least[left]
-        normals, _ = there.normals(near, FARTHEST)
-        end_gaps, _ = there.gaps(near, there.in_base(near, normals))
-        start_gaps, _ = here.gaps(near, here.in_base(near, normals))
+        normals, _, _ = there.planes(near, FARTHEST)
+        end_gaps = there.gaps(near, there.in_base(near, normals))
+        start_gaps = here.gaps(near, here.in_base(near, normals))
         return bool((_smallest(start_gaps, end_gaps, curved) >= least).all())
 
     @property
-    def nearest(self) -> tuple[float, tuple[str, str]] | None:
-        """Distance [m] and names of the pair that is nearest to its clearance; None: not near."""
-        near = np.flatnonzero(self._is_near)
+    def obstruction(self) -> str:
+        """Which parts hold the arm back, and their distance, for people; empty: none do."""
+        near = self._active
         if not near.size:
-            return None
-        pair = int(near[np.argmin(self._least[near] - self._needed[near])])
-        return float(self._least[pair]), self._model.names(pair)
+            return ''
+        left = self._least[near] - self._needed[near]
+        pair = int(near[np.argmin(left)])
+        if left.min() > AT_LIMIT:
+            return ''
+        one, other = self._model.names(pair)
+        return f'{other} is {max(0.0, self._least[pair]):.3f} m from {one}'
 
     def _renew(self, pairs: Indices) -> None:
         """Find the planes between parts at the posture of ``prepare``, and update distances."""
         if pairs.size:
-            self._normals[pairs], far = self._here.normals(pairs, FARTHEST)
+            self._normals[pairs], self._points[pairs], far = self._here.planes(pairs, FARTHEST)
             self._update(pairs)
             self._least[pairs[far]] = FARTHEST
 
@@ -169,7 +176,8 @@ class CollisionLimit:
         here = self._here
         normals = here.in_base(pairs, self._normals[pairs])
         self._least = self._least.copy()
-        self._least[pairs], points = here.gaps(pairs, normals)
+        self._least[pairs] = here.gaps(pairs, normals)
+        points = here.points_in_base(pairs, self._points[pairs])
         axes, anchors = here.data.xaxis, here.data.xanchor
         # n (a x (p - o)) for a joint with the axis a through o.
         rates = _cross(points, normals) @ axes.T + normals @ _cross(anchors, axes).T

@@ -158,10 +158,11 @@ class Reachability:
         if self._collision is None or self._distances is None:
             return None
         self._distances.move(positions[self._arm.order])
-        found, _, _ = self._distances.evaluate(np.arange(len(self._collision.pairs)))
+        found = self._distances.evaluate(np.arange(len(self._collision.pairs)))
         left = found - self._collision.clearances
         worst = int(np.argmin(left))
-        return None if left[worst] >= 0.0 else ' and '.join(self._collision.names(worst))
+        # The filter stops the arm so much before the goal.
+        return None if left[worst] >= -NEAR else ' and '.join(self._collision.names(worst))
 
     def _is_free_nearby(self, goal: Vector, positions: Vector, orientation: Vector | None) -> bool:
         """Return whether another posture reaches the goal without contact."""

@@ -67,6 +67,9 @@ class SafetyFilter(abc.ABC):
     joint_velocities: Vector | None = None
     """Displacement by the last command over one command period (k,) [rad/s or m/s]."""
 
+    obstruction = ''
+    """What is too near to move on, for people; empty: nothing is."""
+
     def __init__(self, arm: ArmModel, limiter: MotionLimiter, period: float, tied: bool) -> None:
         """
         Advance by ``period`` [s] with each command.
@@ -232,6 +235,7 @@ class JointFilter(SafetyFilter):
             # While it accelerates, the next braking motion takes a little longer than the last.
             time = self._time + 2.0 * self._period
             self._collisions.prepare(start, fastest, time, self._room if self.tied else None)
+            self.obstruction = self._collisions.obstruction
 
     def _collision_rows(self) -> tuple[Vector, Vector]:
         """Return rows (m, k) and bounds (m,) of velocities that lead to no collision."""

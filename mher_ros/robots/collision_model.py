@@ -119,14 +119,14 @@ class CollisionModel:
         query = PairDistances(self)
         every = np.arange(len(self.pairs))
         query.move(home)
-        at_home = query.evaluate(every)[0]
+        at_home = query.evaluate(every)
         always = np.ones(len(every), bool)
         for posture in random.uniform(low, high, (SAMPLES, model.nv)):
             left = every[always]
             if not left.size:
                 break
             query.move(posture)
-            always[left] = query.evaluate(left)[0] <= 0.0
+            always[left] = query.evaluate(left) <= 0.0
         obstacles = np.array([self.parts[one].is_obstacle for one in self.pairs[:, 0]], bool)
         kept = obstacles | ~(always | (at_home <= 0.0))
         clearances = self.clearances.copy()
@@ -158,7 +158,7 @@ class PairDistances:
         self._geoms = np.where(swaps[:, None], pairs[:, ::-1], pairs).tolist()
         self._signs = np.where(swaps, -1.0, 1.0)
         self._radii = collision.radii[collision.pairs].sum(axis=1)
-        self._planes = {
+        self._plane_normals = {
             index: collision.parts[int(collision.pairs[index, 0])].solid.normal
             for index in np.flatnonzero(pairs[:, 0] < 0).tolist()
         }
@@ -168,16 +168,10 @@ class PairDistances:
         self.data.qpos[:] = posture
         mujoco.mj_kinematics(self._model, self.data)
 
-    def evaluate(self, pairs: Indices, most: float = 10.0) -> tuple[Vector, Vector, Vector]:
-        """
-        Return distances (p,) [m], normals (p, 3) and nearest points of the last parts (p, 3).
-
-        Normals point from the first part to the last one, in the base frame. Distances above
-        ``most`` [m] are returned as ``most``, with any normal.
-        """
-        normals, far = self._normals(pairs, most)
-        distances, points = self.gaps(pairs, normals)
-        return np.where(far, most, distances), normals, points
+    def evaluate(self, pairs: Indices, most: float = 10.0) -> Vector:
+        """Return distances (p,) [m]; those above ``most`` [m] are returned as ``most``."""
+        normals, _, far = self._planes(pairs, most)
+        return np.where(far, most, self.gaps(pairs, normals))
 
     def reach(self) -> Vector:
         """
@@ -197,27 +191,40 @@ class PairDistances:
             reach[:, collision.slides] = 1.0
         return np.asarray(collision.between * reach[collision.pairs[:, 1]])
 
-    def normals(self, pairs: Indices, most: float) -> tuple[Vector, NDArray[np.bool_]]:
+    def planes(self, pairs: Indices, most: float) -> tuple[Vector, Vector, NDArray[np.bool_]]:
         """
-        Return normals (p, 3) in the frames of the first parts, and which pairs are far (p,).
+        Return normals (p, 3), nearest points of last parts (p, 3), and which pairs are far (p,).
 
-        That is farther than ``most`` [m]; their normals are of no use.
+        Normals point from the first part to the last one, in the frame of the first one. Points
+        are in the frame of the last one. Of pairs farther than ``most`` [m] they are of no use.
         """
-        normals, far = self._normals(pairs, most)
-        return np.asarray((normals[:, None] @ self._turns(pairs))[:, 0]), far
+        normals, points, far = self._planes(pairs, most)
+        body = self._collision.bodies[self._collision.pairs[pairs, 1]]
+        away = (points - self.data.xpos[body])[:, None]
+        local = (away @ self._rotations[body])[:, 0]
+        return np.asarray((normals[:, None] @ self._turns(pairs))[:, 0]), local, far
 
     def in_base(self, pairs: Indices, normals: Vector) -> Vector:
         """Return normals (p, 3), given in the frames of the first parts, in the base frame."""
         return np.asarray((self._turns(pairs) @ normals[:, :, None])[:, :, 0])
 
-    def _normals(self, pairs: Indices, most: float) -> tuple[Vector, NDArray[np.bool_]]:
-        """Return a normal for each pair (p, 3), and whether the pair is farther than ``most``."""
+    def points_in_base(self, pairs: Indices, points: Vector) -> Vector:
+        """Return points (p, 3) [m], given in the frames of the last parts, in the base frame."""
+        body = self._collision.bodies[self._collision.pairs[pairs, 1]]
+        return np.asarray(
+            self.data.xpos[body] + (self._rotations[body] @ points[:, :, None])[:, :, 0]
+        )
+
+    def _planes(self, pairs: Indices, most: float) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+        """Return the same as ``planes``, in the base frame."""
         model, data, geoms = self._model, self.data, self._geoms
         segments, distances = np.zeros((len(pairs), 6)), np.ones(len(pairs))
         beyond = self._radii[pairs] + most
         for index, (pair, limit) in enumerate(zip(pairs.tolist(), beyond.tolist(), strict=True)):
-            if pair in self._planes:
-                segments[index, 3:] = self._planes[pair]
+            if pair in self._plane_normals:
+                normal = self._plane_normals[pair]
+                lowest = self._lowest(pair, normal)
+                segments[index] = *(lowest - normal), *lowest
                 continue
             one, other = geoms[pair]
             distances[index] = mujoco.mj_geomDistance(
@@ -231,23 +238,29 @@ class PairDistances:
             apart = data.geom_xpos[other] - data.geom_xpos[one] + (0.0, 0.0, 1e-9)
             normals[index], distances[index] = apart, 1.0
             sizes[index] = math.sqrt(apart @ apart)
-        signs = np.where(distances < 0.0, -1.0, 1.0) * self._signs[pairs]
-        return normals * (signs / sizes)[:, None], far
+        swapped = self._signs[pairs]
+        signs = np.where(distances < 0.0, -1.0, 1.0) * swapped
+        points = np.where(swapped[:, None] < 0.0, segments[:, :3], segments[:, 3:])
+        return normals * (signs / sizes)[:, None], points, far
 
-    def gaps(self, pairs: Indices, normals: Vector) -> tuple[Vector, Vector]:
-        """Return gaps along normals (p,) [m], and the points of last parts at them (p, 3)."""
+    def _lowest(self, pair: int, normal: Vector) -> Vector:
+        """Return the vertex (3,) of the last part of a pair that is lowest along a normal."""
+        collision = self._collision
+        last = int(collision.pairs[pair, 1])
+        body, columns = collision.bodies[last], collision.columns[last]
+        nearest = int(np.argmin(normal @ self._rotations[body] @ columns))
+        return np.asarray(self.data.xpos[body] + self._rotations[body] @ columns[:, nearest])
+
+    def gaps(self, pairs: Indices, normals: Vector) -> Vector:
+        """Return gaps between parts along normals (p, 3) in the base frame (p,) [m]."""
         collision, places = self._collision, self.data.xpos
         first, last = collision.pairs[pairs].T
         base, body = collision.bodies[first], collision.bodies[last]
         rows, turns = normals[:, None], self._rotations
         top = (rows @ turns[base] @ collision.columns[first])[:, 0].max(axis=1)
-        along = (rows @ turns[body] @ collision.columns[last])[:, 0]
-        nearest = along.argmin(axis=1)
-        apart = places[body] - places[base]
-        gaps = (normals * apart).sum(axis=1) + along.min(axis=1) - top - self._radii[pairs]
-        vertices = collision.columns[last, :, nearest]
-        points = places[body] + (turns[body] @ vertices[:, :, None])[:, :, 0]
-        return gaps, points - normals * collision.radii[last, None]
+        low = (rows @ turns[body] @ collision.columns[last])[:, 0].min(axis=1)
+        apart = (normals * (places[body] - places[base])).sum(axis=1)
+        return np.asarray(apart + low - top - self._radii[pairs])
 
     def _turns(self, pairs: Indices) -> Vector:
         """Return the rotations of the bodies of first parts in the base frame (p, 3, 3)."""
