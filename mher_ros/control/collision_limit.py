@@ -119,7 +119,11 @@ class CollisionLimit:
         curved = self._curved(near, velocities * self._seconds)
         room = self._least[near] - self._needed[near] - curved
         bounds = np.maximum(room / self._seconds, -AWAY)
-        return -self._gradients[near][:, self._dofs], bounds
+        # A face that turns touches with one of its vertices first.
+        normals = self._here.in_base(near, self._normals[near])
+        corners = self._rates(near, self._here.lowest(near, normals), normals)
+        rows = np.concatenate((self._gradients[near], corners))[:, self._dofs]
+        return -rows, np.concatenate((bounds, bounds))
 
     def is_clear(self, displacements: Vector) -> bool:
         """Return whether the joints can move by these displacements (k,) in proportion."""
@@ -178,12 +182,16 @@ class CollisionLimit:
         self._least = self._least.copy()
         self._least[pairs] = here.gaps(pairs, normals)
         points = here.points_in_base(pairs, self._points[pairs])
-        axes, anchors = here.data.xaxis, here.data.xanchor
+        self._gradients[pairs] = self._rates(pairs, points, normals)
+
+    def _rates(self, pairs: Indices, points: Vector, normals: Vector) -> Vector:
+        """Return the motion of points (p, 3) along normals (p, 3) per joint (p, nv)."""
+        axes, anchors = self._here.data.xaxis, self._here.data.xanchor
         # n (a x (p - o)) for a joint with the axis a through o.
         rates = _cross(points, normals) @ axes.T + normals @ _cross(anchors, axes).T
         if self._model.slides.any():
             rates = np.where(self._model.slides, normals @ axes.T, rates)
-        self._gradients[pairs] = self._between[pairs] * rates
+        return np.asarray(self._between[pairs] * rates)
 
     def _curved(self, pairs: Indices, displacements: Vector) -> Vector:
         """Return by how much a motion may leave its chord (p,) [m]."""

@@ -223,7 +223,7 @@ class PairDistances:
         for index, (pair, limit) in enumerate(zip(pairs.tolist(), beyond.tolist(), strict=True)):
             if pair in self._plane_normals:
                 normal = self._plane_normals[pair]
-                lowest = self._lowest(pair, normal)
+                lowest = self.lowest(pairs[index : index + 1], normal[None])[0]
                 segments[index] = *(lowest - normal), *lowest
                 continue
             one, other = geoms[pair]
@@ -243,13 +243,14 @@ class PairDistances:
         points = np.where(swapped[:, None] < 0.0, segments[:, :3], segments[:, 3:])
         return normals * (signs / sizes)[:, None], points, far
 
-    def _lowest(self, pair: int, normal: Vector) -> Vector:
-        """Return the vertex (3,) of the last part of a pair that is lowest along a normal."""
-        collision = self._collision
-        last = int(collision.pairs[pair, 1])
-        body, columns = collision.bodies[last], collision.columns[last]
-        nearest = int(np.argmin(normal @ self._rotations[body] @ columns))
-        return np.asarray(self.data.xpos[body] + self._rotations[body] @ columns[:, nearest])
+    def lowest(self, pairs: Indices, normals: Vector) -> Vector:
+        """Return the vertices (p, 3) of last parts that are lowest along normals (p, 3)."""
+        last = self._collision.pairs[pairs, 1]
+        body, columns = self._collision.bodies[last], self._collision.columns[last]
+        turns = self._rotations[body]
+        nearest = (normals[:, None] @ turns @ columns)[:, 0].argmin(axis=1)
+        vertices = columns[np.arange(len(last)), :, nearest]
+        return np.asarray(self.data.xpos[body] + (turns @ vertices[:, :, None])[:, :, 0])
 
     def gaps(self, pairs: Indices, normals: Vector) -> Vector:
         """Return gaps between parts along normals (p, 3) in the base frame (p,) [m]."""

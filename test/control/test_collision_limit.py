@@ -202,6 +202,7 @@ def test_gradients_are_those_of_the_distances(name):
     limit.prepare(home, everything, 1.0)
     rows, _ = limit.rows(np.zeros(len(home)))
     pairs, query = limit._active, PairDistances(arm.collision)
+    rows = rows[: len(pairs)]  # those of nearest points
     for _ in range(20):
         moved = random.normal(0.0, 1e-5, len(home))
         found = []
