@@ -158,9 +158,11 @@ class PairDistances:
         self._geoms = np.where(swaps[:, None], pairs[:, ::-1], pairs).tolist()
         self._signs = np.where(swaps, -1.0, 1.0)
         self._radii = collision.radii[collision.pairs].sum(axis=1)
+        normals = [part.solid.normal for part in collision.parts]
         self._plane_normals = {
-            index: collision.parts[int(collision.pairs[index, 0])].solid.normal
-            for index in np.flatnonzero(pairs[:, 0] < 0).tolist()
+            index: normal
+            for index, first in enumerate(collision.pairs[:, 0].tolist())
+            if (normal := normals[first]) is not None
         }
 
     def move(self, posture: Vector) -> None:
@@ -233,7 +235,9 @@ class PairDistances:
         far = (distances >= beyond) & (segments == 0.0).all(axis=1)
         normals = segments[:, 3:] - segments[:, :3]
         sizes = np.sqrt((normals * normals).sum(axis=1))
-        for index in np.flatnonzero(sizes < 1e-9):  # far, or in contact: the line of centres
+        for index in np.flatnonzero(
+            sizes < 1e-9
+        ).tolist():  # far, or in contact: the line of centres
             one, other = geoms[pairs[index]]
             apart = data.geom_xpos[other] - data.geom_xpos[one] + (0.0, 0.0, 1e-9)
             normals[index], distances[index] = apart, 1.0
