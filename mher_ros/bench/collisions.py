@@ -50,8 +50,9 @@ def measure(robot: str, goals: int, output: str, seed: int) -> Result:
     """
     Move an arm to goals, straight, and by random joint velocities up to their limits.
 
-    Each motion is repeated with the collision avoidance off. MuJoCo's own contacts, in a
-    simulation with masses and drives, tell what the arm touches.
+    Both are done again with the collision avoidance off: with the same scenes and goals, and with
+    other random velocities and scenes from the same seed. MuJoCo's own contacts, in a simulation
+    with masses and drives, tell what the arm touches.
     """
     told: dict[str, Any] = {}
     rows = []
