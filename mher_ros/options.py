@@ -214,6 +214,18 @@ class Settings:
         )
         return None if value is None else float(value)
 
+    def flag(self, key: str, default: bool) -> bool:
+        """Return true or false."""
+        return bool(
+            self._take(key, default, lambda value: isinstance(value, bool), 'true or false')
+        )
+
+    def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
+        """Return pairs of different names; none if the key is missing."""
+        expected = 'a list of pairs of different names, such as [[a, b]]'
+        found = self._take(key, [], _are_pairs, expected)
+        return tuple((one, other) for one, other in found)
+
     def vector3(self, key: str, default: Any = NEEDED) -> Any:
         """Return a tuple of three floats, or the default, which may be None."""
         value = self._take(key, default, _is_vector3, 'three finite numbers [x, y, z]')
@@ -262,6 +274,10 @@ def _is_topic(value: Any) -> bool:
 def _are_names(value: Any) -> bool:
     are_names = isinstance(value, list) and all(_is_text(name) and name for name in value)
     return are_names and 0 < len(set(value)) == len(value)
+
+
+def _are_pairs(value: Any) -> bool:
+    return isinstance(value, list) and all(_are_names(pair) and len(pair) == 2 for pair in value)
 
 
 def _is_number(value: Any) -> bool:

@@ -98,6 +98,21 @@ BENCHMARKS = {
             POLICY,
         ),
     ),
+    'collisions': Benchmark(
+        'contacts of a simulated arm among random obstacles, with and without their avoidance',
+        '20 minutes',
+        (
+            _option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
+            _count('--goals', 100, 'and as many random motions of the joints'),
+            _option(
+                '--output',
+                'robot',
+                "kind of command, of joints; robot: that of the robot's file",
+                choices=('robot', 'joint_position', 'joint_trajectory', 'joint_velocity'),
+            ),
+            SEED,
+        ),
+    ),
 }
 NEEDS_ROS = ('bridge', 'latency', 'deploy')
 

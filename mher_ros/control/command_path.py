@@ -279,7 +279,8 @@ class CommandPath:
         if self._follows:
             self._watch_arm(now, tool)
         seen = tool if self._follows else self.filter.tool_position
-        self.monitor.approach(now, *self._controller.progress(seen))
+        distance, threshold = self._controller.progress(seen)
+        self.monitor.approach(now, distance, threshold, self.filter.obstruction)
 
     def _advance(self, asked: Motion | None) -> None:
         """Advance the set-point by one command period: as asked, or braking."""

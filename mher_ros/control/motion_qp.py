@@ -1,6 +1,5 @@
 """A QP for joint velocities near the motion that is asked for, within linear limits."""
 
-from collections.abc import Sequence
 import math
 
 import daqp
@@ -104,26 +103,42 @@ class MotionQP:
             most[self._dofs] += room[1]
         self._lower, self._upper = self._limit.velocities(least, most)
 
-    def move(self, tool_velocity: Vector, last: Vector, change: Vector) -> Vector:
-        """
+    def move(
+        self,
+        tool_velocity: Vector,
+        last: Vector,
+        change: Vector,
+        rows: Vector | None = None,
+        bounds: Vector | None = None,
+    ) -> Vector | None:
+        r"""
         Return velocities of the commanded joints (k,) [rad/s or m/s].
 
         ``tool_velocity`` (3,) [m/s] is in the base frame. They differ from ``last`` (k,) by at
-        most ``change`` (k,) [rad/s or m/s].
+        most ``change`` (k,) [rad/s or m/s], and :math:`r_i \dot q \le b_i` holds for ``rows``
+        (m, k) and ``bounds`` (m,). None: these have no solution.
         """
         if tool_velocity.shape != (3,) or not math.isfinite(tool_velocity.sum()):
             raise MotionError(f'a finite velocity (3,) is expected, got {tool_velocity}')
         lower, upper, dofs = self._lower.copy(), self._upper.copy(), self._dofs
         lower[dofs] = np.clip(lower[dofs], last - change, last + change)
         upper[dofs] = np.clip(upper[dofs], last - change, last + change)
+        limits = self._no_rows
+        if rows is not None and bounds is not None and len(rows):
+            limits = np.zeros((len(rows), len(lower)))
+            limits[:, dofs] = rows
+            upper = np.append(upper, bounds)
+            lower = np.append(lower, np.full(len(bounds), -NO_LIMIT))
         solution, _, code, _ = daqp.solve(
             self._hessian,
             self._gradient - tool_velocity @ self._jacobian[:3],
-            self._no_rows,
+            limits,
             upper,
             lower,
             primal_tol=TOLERANCE,
         )
+        if code != 1 and len(limits):
+            return None
         if code != 1 or not math.isfinite(solution.sum()):
             raise MotionError(
                 f'no motion of the joints gives the tool the velocity {tool_velocity} m/s at '
@@ -136,8 +151,8 @@ class MotionQP:
         velocities: Vector,
         last: Vector,
         change: Vector,
-        rows: Sequence[Vector],
-        bounds: Sequence[float],
+        rows: Vector,
+        bounds: Vector,
     ) -> Vector | None:
         r"""
         Return the velocities (k,) nearest to ``velocities`` (k,) that keep the joints' limits.
@@ -149,7 +164,7 @@ class MotionQP:
         solution, _, code, _ = daqp.solve(
             np.eye(len(dofs)),
             -velocities,
-            np.array(rows),
+            rows,
             np.append(np.clip(self._upper[dofs], last - change, last + change), bounds),
             np.append(
                 np.clip(self._lower[dofs], last - change, last + change),

@@ -1,5 +1,6 @@
 """Checks whether a tool can reach a position: inverse kinematics within joint limits."""
 
+from collections.abc import Iterator
 import itertools
 import math
 from typing import NamedTuple
@@ -8,6 +9,7 @@ import daqp
 from mher_ros.control.fit import FitError
 from mher_ros.control.motion_qp import ORIENTATION_COST
 from mher_ros.robots.arm_model import ArmModel, TOOL
+from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.workspace import GoalError, point_text, Refusal, Workspace
 import mujoco
 import numpy as np
@@ -64,15 +66,26 @@ class Reachability:
         # Limits on one side only are not in the model.
         self._lower[self._commanded], self._upper[self._commanded] = arm.lower, arm.upper
         self._jacobian = np.zeros((6, arm.model.nv))
+        self._collision = arm.collision
+        self._distances = None if arm.collision is None else PairDistances(arm.collision)
 
     def check_goal(self, goal: Vector, positions: Vector, orientation: Vector | None) -> None:
         """
         Raise GoalError if the tool cannot reach ``goal`` (3,) [m] from ``positions`` (n,).
 
-        It keeps ``orientation`` (4,) (w, x, y, z); None: the one at ``positions``.
+        It keeps ``orientation`` (4,) (w, x, y, z); None: the one at ``positions``. The arm must
+        have a posture at the goal in which it touches nothing; how it gets there is not checked.
         """
+        self._check_inside(goal)
         result = self.solve(goal, positions, orientation)
         if result.reached:
+            touching = self._touching(result.positions)
+            if touching is not None and not self._is_free_nearby(goal, positions, orientation):
+                raise GoalError(
+                    'a goal at which the arm touches nothing is expected; at '
+                    f'{point_text(goal)} m {touching} would be too close to each other',
+                    Refusal.IN_COLLISION,
+                )
             return
         hint = ''
         if self._descend(goal, result.positions, None, self._commanded).reached:
@@ -108,19 +121,55 @@ class Reachability:
         self, goal: Vector, positions: Vector, orientation: Vector | None = None
     ) -> IkResult:
         """Return the best result from joints ``positions`` (n,), and from some near them."""
+        results = self._results(goal, positions, orientation)
+        best = next(results)
+        for other in results:
+            if best.reached:
+                break
+            best = min(best, other, key=lambda result: result.error)
+        return best
+
+    def _results(
+        self, goal: Vector, positions: Vector, orientation: Vector | None
+    ) -> Iterator[IkResult]:
+        """Yield the result from joints ``positions`` (n,), and from some near them."""
         if orientation is None:
             orientation = self._orientation(positions[self._arm.order])
         random = np.random.default_rng(0)
-        best = self._descend(goal, positions, orientation, self._commanded)
+        yield self._descend(goal, positions, orientation, self._commanded)
         for _ in range(NEARBY_STARTS):
-            if best.reached:
-                break
             start = positions[self._arm.order]
             start[self._commanded] += random.normal(0.0, NEARBY, len(self._commanded))
             start = np.clip(start, self._lower, self._upper)
-            other = self._descend(goal, self._states(start), orientation, self._commanded)
-            best = min(best, other, key=lambda result: result.error)
-        return best
+            yield self._descend(goal, self._states(start), orientation, self._commanded)
+
+    def _check_inside(self, goal: Vector) -> None:
+        """Raise GoalError if a goal is inside something that does not move."""
+        for part in () if self._collision is None else self._collision.parts:
+            if part.body == 0 and part.solid.contains(goal):
+                raise GoalError(
+                    f'a goal outside of obstacles is expected; {point_text(goal)} m is inside '
+                    f'{part.name}',
+                    Refusal.INSIDE_OBSTACLE,
+                )
+
+    def _touching(self, positions: Vector) -> str | None:
+        """Return which parts are too close to each other in a posture (n,); None: none are."""
+        if self._collision is None or self._distances is None:
+            return None
+        self._distances.move(positions[self._arm.order])
+        found = self._distances.evaluate(np.arange(len(self._collision.pairs)))
+        left = found - self._collision.clearances
+        worst = int(np.argmin(left))
+        # The filter stops the arm so much before the goal.
+        return None if left[worst] >= -NEAR else ' and '.join(self._collision.names(worst))
+
+    def _is_free_nearby(self, goal: Vector, positions: Vector, orientation: Vector | None) -> bool:
+        """Return whether another posture reaches the goal without contact."""
+        others = itertools.islice(self._results(goal, positions, orientation), 1, None)
+        return any(
+            result.reached and self._touching(result.positions) is None for result in others
+        )
 
     def solve_from_anywhere(self, goal: Vector) -> IkResult:
         """Return the best result from several postures, with any orientation of the tool."""

@@ -10,6 +10,7 @@ one period without smoothing it.
 import abc
 import math
 
+from mher_ros.control.collision_limit import CollisionLimit
 from mher_ros.control.motion import JointVelocities, length, Motion, ToolVelocity
 from mher_ros.control.motion_limiter import MotionLimiter
 from mher_ros.control.motion_qp import MotionError, MotionQP
@@ -30,6 +31,8 @@ MISSING = 0.1  # share of the tool's speed by which the asked velocity may excee
 ALONG = 0.3  # least cosine between the tool velocities that are asked for and possible
 ATTEMPTS = 10  # to find a safe motion near the one that is asked for
 LESS = 0.6  # factor of the difference from braking, from one attempt to the next
+LESS_NEAR, COLLISIONS = 0.4, 3
+"""The same factor if parts would come too close, and the number of such attempts."""
 TURNS = 4  # attempts that keep their speed but turn back into the box
 TURN = 1.2  # change of the velocity in such an attempt, relative to that out of the box
 BEND = 4.0  # assumed curvature of a braking motion near a face of the box [1/m]
@@ -63,6 +66,9 @@ class SafetyFilter(abc.ABC):
     """(k,) [rad or m], if joints are commanded."""
     joint_velocities: Vector | None = None
     """Displacement by the last command over one command period (k,) [rad/s or m/s]."""
+
+    obstruction = ''
+    """What is too near to move on, for people; empty: nothing is."""
 
     def __init__(self, arm: ArmModel, limiter: MotionLimiter, period: float, tied: bool) -> None:
         """
@@ -150,10 +156,10 @@ class JointFilter(SafetyFilter):
 
     Each command is certified: from its set-point the joints can brake to rest in proportion,
     :math:`\dot q(t) = \dot q_0 (1 - t / \tau)`, within the accelerations of joints and tool, in
-    the joints' ranges and the tool's box. Joint velocities that can be certified pass unchanged.
-    Otherwise a QP finds the nearest motion within the linear limits, which is blended with the
-    braking motion until the result is certified. So there is always a safe command: the next one
-    of the braking motion.
+    the joints' ranges and the tool's box, and without a collision. Joint velocities that can be
+    certified pass unchanged. Otherwise a QP finds the nearest motion within the linear limits,
+    which is blended with the braking motion until the result is certified. So there is always a
+    safe command: the next one of the braking motion.
     """
 
     joint_positions: Vector
@@ -172,6 +178,9 @@ class JointFilter(SafetyFilter):
         self._planned = PLANNED * share * period
         self._others = np.empty(0)
         self._is_prepared = False
+        self._time = period  # in which the joints brake after the last command
+        collision = arm.collision
+        self._collisions = None if collision is None else CollisionLimit(arm, collision, period)
         # Displacements of commands that an arm with a delay has not carried out yet.
         self._pending = np.zeros((math.ceil(DELAY / period) if tied else 0, self._count))
         self._room = np.zeros(self._count), np.zeros(self._count)
@@ -193,6 +202,7 @@ class JointFilter(SafetyFilter):
         self._asked = self.tool_velocity
         self._moves_joints = False
         self._slowing, self._outward = np.zeros(self._count), np.zeros(3)
+        self._time, self._collides = self._period, False
         self._is_prepared = False
 
     def extrapolate(self, seconds: float) -> None:
@@ -215,7 +225,23 @@ class JointFilter(SafetyFilter):
         start = self._with_others(self.joint_positions)
         self.tool_position = self._arm.tool_position(start)
         self._qp.prepare(start, self.orientation, self._room)
+        self._prepare_collisions(start)
         self._is_prepared = True
+
+    def _prepare_collisions(self, start: Vector) -> None:
+        """Compute distances at joint positions (n,)."""
+        if self._collisions is not None:
+            fastest = np.abs(self.joint_velocities) + self._most_change
+            # While it accelerates, the next braking motion takes a little longer than the last.
+            time = self._time + 2.0 * self._period
+            self._collisions.prepare(start, fastest, time, self._room if self.tied else None)
+            self.obstruction = self._collisions.obstruction
+
+    def _collision_rows(self) -> tuple[Vector, Vector]:
+        """Return rows (m, k) and bounds (m,) of velocities that lead to no collision."""
+        if self._collisions is None:
+            return np.empty((0, self._count)), np.empty(0)
+        return self._collisions.rows(self.joint_velocities)
 
     def _find_room(self, measured: Vector) -> tuple[Vector, Vector]:
         """
@@ -251,7 +277,7 @@ class JointFilter(SafetyFilter):
 
     def _move_near(self, velocities: Vector) -> None:
         """Command the first certified blend of ``velocities`` (k,) with braking."""
-        braked, turns = self._braked(), 0
+        braked, turns, collisions = self._braked(), 0, 0
         for _ in range(ATTEMPTS):
             if self._try(velocities):
                 return
@@ -259,7 +285,11 @@ class JointFilter(SafetyFilter):
                 turns += 1
                 velocities = self._turned(velocities, -TURN * self._outward)
             else:
-                velocities = braked + LESS * (velocities - braked)
+                less = LESS_NEAR if self._collides else LESS
+                velocities = braked + less * (velocities - braked)
+                collisions += self._collides
+                if collisions > COLLISIONS:
+                    break
         self._move(braked)
 
     def _along(self, wanted: Vector) -> Vector:
@@ -268,7 +298,10 @@ class JointFilter(SafetyFilter):
         slower = min(1.0, SPEED * self._speed / max(STILL, length(wanted)))
         wanted = self._off_faces(slower * wanted)
         asked = self._asked = self._limiter.next(self.tool_position, wanted, self._planned)
-        found = self._qp.move(asked, self.joint_velocities, self._change)
+        rows = self._collision_rows()
+        found = self._qp.move(asked, self.joint_velocities, self._change, *rows)
+        if found is None:
+            return self._braked()
         given = self._qp.tool_velocity(found)
         if given @ asked < ALONG * math.sqrt((given @ given) * (asked @ asked)):
             # No motion in that direction is possible: the joints would only drift.
@@ -296,8 +329,9 @@ class JointFilter(SafetyFilter):
         """
         jacobian, last = self._qp.jacobian, self.tool_velocity
         least, most = self._limiter.velocities_at(self.tool_position)
-        rows = [*jacobian, *-jacobian]
-        bounds = [*most, *-least]
+        near, near_bounds = self._collision_rows()
+        rows = np.concatenate((jacobian, -jacobian, near))
+        bounds = np.concatenate((most, -least, near_bounds))
         speed, change = SPEED * self._speed, self._planned * self._acceleration
         nearest = self._braked()
         for _ in range(CUTS):
@@ -311,8 +345,8 @@ class JointFilter(SafetyFilter):
             ):
                 if size > radius * (1.0 + TOUCHES):
                     normal = (velocity - centre) / size
-                    rows.append(normal @ jacobian)
-                    bounds.append(radius + float(normal @ centre))
+                    rows = np.vstack((rows, normal @ jacobian))
+                    bounds = np.append(bounds, radius + float(normal @ centre))
                     break
             else:
                 break
@@ -355,6 +389,7 @@ class JointFilter(SafetyFilter):
     def brake(self) -> None:
         """Slow down as certified, or faster if that can be certified."""
         self._is_prepared = False
+        self._prepare_collisions(self._with_others(self.joint_positions))
         braked = self._braked()
         if not self._try(braked):
             self._move(braked)
@@ -379,7 +414,7 @@ class JointFilter(SafetyFilter):
         If only the box prevents it, ``_outward`` is the velocity out of the box (3,) [m/s].
         """
         period, most = self._period, self._acceleration
-        self._outward = np.zeros(3)
+        self._outward, self._collides = np.zeros(3), False
         here, tool = self.joint_positions, self.tool_position
         there = here + velocities * period
         reached = self._tool_at(there)
@@ -410,6 +445,10 @@ class JointFilter(SafetyFilter):
         if out.any():
             self._outward = out * (2.0 / time)
             return False
+        if self._collisions is not None and not self._collisions.is_clear(end - here):
+            self._collides = True
+            return False
+        self._time = time
         self._slowing = velocities * (period / time)
         self._set(velocities, there, reached)
         return True

@@ -293,14 +293,22 @@ class SafetyMonitor:
             timeout = self._options.follow_timeout
             self._drop(Status.NOT_FOLLOWING, f'{where}, for more than {timeout:g} s')
 
-    def approach(self, now: float, distance: float, threshold: float) -> None:
-        """Check the progress: distance of the tool from its goal, and its threshold [m]."""
+    def approach(
+        self, now: float, distance: float, threshold: float, obstruction: str = ''
+    ) -> None:
+        """
+        Check the progress: distance of the tool from its goal, and its threshold [m].
+
+        ``obstruction``: what is in the way, for people.
+        """
         now, timeout = self._advance(now), self._options.progress_timeout
         if distance <= threshold or distance < self._nearest - PROGRESS:
             self._nearest, self._nearest_at = distance, now
         elif self._goal_at is not None and 0.0 < timeout < now - self._nearest_at:
+            because = f'; {obstruction}' if obstruction else ''
             self._drop(
-                Status.NO_PROGRESS, f'{distance:.3f} m are left, for {timeout:g} s; it is dropped'
+                Status.NO_PROGRESS,
+                f'{distance:.3f} m are left, for {timeout:g} s{because}; it is dropped',
             )
 
     def start_motion(self) -> None:

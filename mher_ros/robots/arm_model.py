@@ -1,12 +1,14 @@
 """The kinematics of an arm, from its joints to its tool."""
 
 import dataclasses
+import functools
 import math
 from pathlib import Path
 import threading
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from mher_ros.robots.collision_model import CollisionModel, Part, read_parts
 from mher_ros.robots.description import (
     after,
     Description,
@@ -41,12 +43,17 @@ class ArmModel:
     def __init__(self, robot: Robot, text: str | None = None) -> None:
         """``text``: the model as URDF or MJCF; default: the file that ``robot`` names."""
         description = read_description(robot, text)
+        text, folder = _read_text(robot) if text is None else (text, robot.folder)
+        self._robot, self._source = robot, (text, folder, description)
+        self.home = robot.home
+        """Initial positions in simulation, by joint [rad or m]; empty: not known."""
         self.base_frame = robot.base_frame or description.root
         """Frame of the tool's positions, velocities and orientations."""
         self.joint_names = robot.joints
         """Commanded joints (k)."""
         start, chain = description.chain(self.base_frame, robot.tool_frame)
         joints = _checked([joint for joint in chain if joint.kind != 'fixed'], robot)
+        self._base_link = next(iter(joints.values())).parent
         others = tuple(name for name in joints if name not in robot.joints)
         self.state_names = (*robot.joints, *others)
         """Joints whose state is needed (n), the commanded ones first."""
@@ -68,6 +75,28 @@ class ArmModel:
         self._is_in_order = bool((self.order == np.arange(len(self.order))).all())
         self._kinematics = ToolKinematics(self.model, site=TOOL)
 
+    @functools.cached_property
+    def collision(self) -> CollisionModel | None:
+        """Solids and pairs of them that must not touch; None: it is off, or there are none."""
+        if not self._robot.collision.enabled or not self._parts[0]:
+            return None
+        home = np.array([self._robot.home.get(name, 0.0) for name in self.state_names])
+        collision = CollisionModel(
+            self._parts[0], self.model, self._robot, home[self.order], self._base_link
+        )
+        return collision if len(collision.pairs) else None
+
+    @property
+    def missing_shapes(self) -> list[str]:
+        """Collision shapes that cannot be used, and why."""
+        return self._parts[1]
+
+    @functools.cached_property
+    def _parts(self) -> tuple[list[Part], list[str]]:
+        text, folder, description = self._source
+        moving = [self.state_names[index] for index in self.order]
+        return read_parts(text, folder, description, self._robot, self.base_frame, moving)
+
     def tool(
         self, positions: NDArray[np.float64], velocities: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -85,22 +114,28 @@ class ArmModel:
         return self._kinematics.pose(np.asarray(positions, np.float64)[self.order])
 
 
-def read_description(robot: Robot, text: str | None = None) -> Description:
+def read_description(
+    robot: Robot, text: str | None = None, folder: Path | None = None
+) -> Description:
     """Read the model of a robot from ``text``, or from the file that it names."""
-    path: Path | None = None
     if text is None:
-        if robot.model == ROBOT_DESCRIPTION:
-            raise DescriptionError(
-                f'robot {robot.name} takes its model from {ROBOT_DESCRIPTION}; none was received'
-            )
-        path = find_file(robot.model, robot.folder)
-        text = read_model(path)
+        text, folder = _read_text(robot)
     top = parse_model(text)
     if top.tag == 'robot':
         return read_urdf(top)
     if top.tag == 'mujoco':
-        return read_mjcf(top, None if path is None else path.parent)
+        return read_mjcf(top, folder)
     raise DescriptionError(f'<robot> (URDF) or <mujoco> (MJCF) is expected, got <{top.tag[:80]}>')
+
+
+def _read_text(robot: Robot) -> tuple[str, Path]:
+    """Return the text of the file that a robot names, and its folder."""
+    if robot.model == ROBOT_DESCRIPTION:
+        raise DescriptionError(
+            f'robot {robot.name} takes its model from {ROBOT_DESCRIPTION}; none was received'
+        )
+    path = find_file(robot.model, robot.folder)
+    return read_model(path), path.parent
 
 
 def _checked(chain: list[Joint], robot: Robot) -> dict[str, Joint]:

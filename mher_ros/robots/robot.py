@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from mher_ros.files import read_at_most, share_folder
 from mher_ros.options import Settings, SettingsError
 from mher_ros.robots.outputs import OUTPUTS
+from mher_ros.robots.scene import CollisionOptions, Obstacle, read_collision, read_scene
 import yaml
 
 ROBOT_DESCRIPTION = 'robot_description'  # topic on which the model is published
@@ -107,6 +108,9 @@ class Robot:
     acceleration: float
     """Acceleration limit of the tool [m/s^2]."""
     topics: Topics
+    collision: CollisionOptions = CollisionOptions()
+    scene: tuple[Obstacle, ...] = ()
+    """Obstacles in the base frame."""
 
     @property
     def simulation_task(self) -> str:
@@ -218,6 +222,8 @@ def _read(path: Path, settings: Settings) -> Robot:
         speed=settings.number('speed', 0.25, low=0.001, high=2.0),
         acceleration=settings.number('acceleration', 1.0, low=0.01, high=20.0),
         topics=_topics(settings.section('topics')),
+        collision=read_collision(settings.section('collision')),
+        scene=read_scene(settings.section('scene')),
     )
     workspace.finish()
     settings.finish()

@@ -23,6 +23,9 @@ class Refusal(str, enum.Enum):
 
     BAD_MESSAGE = 'bad_message'
     FRAME_UNKNOWN = 'frame_unknown'
+    INSIDE_OBSTACLE = 'inside_obstacle'
+    IN_COLLISION = 'in_collision'
+    """The arm would touch itself or an obstacle at the goal."""
     NOT_ACTIVE = 'not_active'
     OUT_OF_REACH = 'out_of_reach'
     OUTSIDE_WORKSPACE = 'outside_workspace'

@@ -28,7 +28,7 @@ class KinematicPlant(JointDrivenPlant):
         self._arm = ArmModel(simulated, self._text)
         self.frame = self._arm.base_frame
         self.command_names = self._arm.joint_names
-        self.model = scene_of(self._text, self.frame, self._folder)
+        self.model = scene_of(self._text, self.frame, self._folder, robot.scene)
         self.data = mujoco.MjData(self.model)
         self.joint_names = tuple(self.model.joint(i).name for i in range(self.model.njnt))
         self._commanded = [self.joint_names.index(name) for name in self.command_names]

@@ -145,5 +145,5 @@ class Reach(Task):
 def simulated_robot(robot: Robot, delay: float = 0.0, lag: float = 0.0) -> ControlledArm:
     """Return the simulation of a robot at joint level, behind its controllers."""
     task = robot.simulation_task
-    plant = JointPlant(task) if task else KinematicPlant(robot)
+    plant = JointPlant(task, robot.scene) if task else KinematicPlant(robot)
     return ControlledArm(plant, ArmModel(robot, plant.description(robot.name)), delay, lag)

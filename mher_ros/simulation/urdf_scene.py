@@ -1,6 +1,6 @@
-"""Compiles the links of a URDF, with their meshes, into a MuJoCo model for display."""
+"""Builds a MuJoCo model from the links of a URDF, with their meshes, to show or to simulate it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -8,7 +8,9 @@ from xml.etree.ElementTree import Element
 
 from mher_ros.robots.description import after, DescriptionError, Joint, Pose, pose_of
 from mher_ros.robots.model_file import find_file, ModelFileError, parse_model
+from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.urdf import numbers_of, origin_of, read_urdf
+from mher_ros.simulation.obstacles import add_obstacles
 import mujoco
 import numpy as np
 
@@ -18,13 +20,17 @@ READABLE = ('.obj', '.stl')  # meshes that MuJoCo reads
 COLOUR = (0.7, 0.72, 0.75, 1.0)
 LARGEST_COLOUR = 1e6  # some files use 0 to 255
 KINDS = {'hinge': mujoco.mjtJoint.mjJNT_HINGE, 'slide': mujoco.mjtJoint.mjJNT_SLIDE}
+SMALL_MASS, SMALL_INERTIA = 1e-3, 1e-6
+"""Least mass [kg] and moments of inertia [kg m^2] of a link that moves."""
 MAX_SHAPES = 1000  # of a robot
 MAX_MESH_BYTES = 2**28  # counted each time a file is named; with more, no mesh is used
 
 
-def scene_of(text: str, base: str, folder: Path) -> mujoco.MjModel:
+def scene_of(
+    text: str, base: str, folder: Path, obstacles: Sequence[Obstacle] = ()
+) -> mujoco.MjModel:
     """
-    Compile the links of a URDF whose files are named relative to ``folder``.
+    Compile the links of a URDF whose files are named relative to ``folder``, and obstacles.
 
     The world is the link ``base``. Shapes that cannot be shown are left out; there is a body for
     each link that moves, with or without a shape.
@@ -37,13 +43,18 @@ def scene_of(text: str, base: str, folder: Path) -> mujoco.MjModel:
     readable = READABLE if is_small else ()
     try:
         try:
-            return _Scene(robot, base, folder, readable).spec.compile()
+            return _shown(UrdfScene(robot, base, folder, readable), obstacles)
         except ValueError:  # a mesh that MuJoCo cannot read
-            return _Scene(robot, base, folder, ()).spec.compile()
+            return _shown(UrdfScene(robot, base, folder, ()), obstacles)
     except DescriptionError:
         raise
     except (KeyError, ValueError) as error:
         raise DescriptionError(f'the links of the URDF cannot be shown: {error}') from None
+
+
+def _shown(scene: 'UrdfScene', obstacles: Sequence[Obstacle]) -> mujoco.MjModel:
+    add_obstacles(scene.spec, obstacles)
+    return scene.spec.compile()
 
 
 def with_found_meshes(text: str, folder: Path) -> str:
@@ -56,9 +67,24 @@ def with_found_meshes(text: str, folder: Path) -> str:
     return ElementTree.tostring(robot, encoding='unicode')
 
 
-class _Scene:
-    def __init__(self, robot: Element, base: str, folder: Path, meshes: tuple[str, ...]) -> None:
-        self._folder, self._readable = folder, meshes
+class UrdfScene:
+    """An ``MjSpec`` with the links of a URDF."""
+
+    def __init__(
+        self,
+        robot: Element,
+        base: str,
+        folder: Path,
+        meshes: tuple[str, ...] = READABLE,
+        is_solid: bool = False,
+    ) -> None:
+        """
+        Place the link ``base`` at the world; ``meshes``: suffixes of those that are used.
+
+        ``is_solid``: with the collision shapes, which touch each other, and with the masses.
+        Otherwise with the visual ones, which do not.
+        """
+        self._folder, self._readable, self._is_solid = folder, meshes, is_solid
         self._links = {link.get('name', ''): link for link in robot.findall('link')}
         self._colours = dict(filter(None, map(_colour_of, robot.findall('material'))))
         description = read_urdf(robot)
@@ -71,6 +97,12 @@ class _Scene:
         world = self.spec.worldbody
         world.add_light(pos=(0.0, 0.0, 3.0), dir=(0.0, 0.3, -1.0), castshadow=False)
         root_in_base, _ = description.chain(base, description.root)
+        if is_solid:  # what is fixed to the world is a body of its own, apart from obstacles
+            position, orientation = root_in_base
+            world = world.add_body(
+                name=f'{description.root}_fixed', pos=position, quat=orientation
+            )
+            root_in_base = pose_of()
         self._add_link(world, description.root, root_in_base)
 
     def _add_link(self, body: Any, name: str, pose: Pose) -> None:
@@ -87,10 +119,40 @@ class _Scene:
                 child.explicitinertial, child.mass = True, 1.0
                 child.ipos, child.inertia = np.zeros(3), np.ones(3)
                 child.add_joint(name=joint.name, type=KINDS[joint.kind], axis=joint.axis)
+            if self._is_solid:
+                self._set_masses(child, self._links[joint.child])
             self._add_link(child, joint.child, pose_of())
+
+    def _set_masses(self, body: Any, link: Element) -> None:
+        """Set mass and inertia of a link; without any they are small."""
+        inertial = link.find('inertial')
+        body.explicitinertial, body.ipos = True, np.zeros(3)
+        body.mass, body.inertia = SMALL_MASS, np.full(3, SMALL_INERTIA)
+        if inertial is None:
+            return
+        mass, inertia = inertial.find('mass'), inertial.find('inertia')
+        if mass is None or inertia is None:
+            raise ValueError(f'mass and inertia are expected for {link.get("name")}')
+        ixx, iyy, izz, ixy, ixz, iyz = (
+            float(inertia.get(key, 0.0)) for key in ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')
+        )
+        tensor = np.array(((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz)))
+        position, orientation = origin_of(inertial)
+        flat = np.empty(9)
+        mujoco.mju_quat2Mat(flat, orientation)
+        rotation = flat.reshape(3, 3)
+        moments, axes = np.linalg.eigh(rotation @ tensor @ rotation.T)
+        axes = axes * np.sign(np.linalg.det(axes))
+        principal = np.empty(4)
+        mujoco.mju_mat2Quat(principal, axes.ravel())
+        body.mass = max(float(mass.attrib['value']), SMALL_MASS)
+        body.ipos, body.iquat = position, principal
+        body.inertia = np.maximum(moments, SMALL_INERTIA)
 
     def _shapes(self, link: Element) -> Iterable[Element]:
         """Return the visual shapes of a link, or its collision shapes if only these are usable."""
+        if self._is_solid:
+            return [shape for shape in link.findall('collision') if self._is_readable(shape)]
         for kind in ('visual', 'collision'):
             shapes = link.findall(kind)
             if shapes and all(self._is_readable(shape) for shape in shapes):
@@ -109,7 +171,7 @@ class _Scene:
         colour = self._colour(shape.find('material'))
         for solid in shape.iterfind('geometry/*'):
             geom = body.add_geom(pos=position, quat=orientation, rgba=colour, **self._solid(solid))
-            geom.contype = geom.conaffinity = 0
+            geom.contype = geom.conaffinity = int(self._is_solid)
 
     def _colour(self, material: Element | None) -> Numbers:
         own = _colour_of(material)

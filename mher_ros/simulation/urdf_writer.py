@@ -33,7 +33,7 @@ def urdf_of(
         _add_inertial(element, model, body)
         for shape in shapes:
             if shape.body == body:
-                _add_visual(element, shape, colours[shape.rgba])
+                _add_shape(element, shape, colours[shape.rgba])
         if body != 0:
             parent = links[int(model.body_parentid[body])]
             for joint in body_joints(model, body, parent, link, joint_name):
@@ -81,20 +81,23 @@ def _add_inertial(link: Element, model: mujoco.MjModel, body: int) -> None:
     SubElement(inertial, 'inertia', {key: _text([moments.get(key, 0.0)]) for key in keys})
 
 
-def _add_visual(link: Element, shape: Shape, colour: str) -> None:
-    visual = SubElement(link, 'visual', name=shape.name)
-    _add_origin(visual, (np.array(shape.position), np.array(shape.orientation)))
-    geometry = SubElement(visual, 'geometry')
-    width, _, height = shape.size
-    if shape.mesh is not None:
-        SubElement(geometry, 'mesh', filename=shape.mesh.as_uri())
-    elif shape.kind == 'box':
-        SubElement(geometry, 'box', size=_text(shape.size))
-    elif shape.kind == 'sphere':
-        SubElement(geometry, 'sphere', radius=_text([width / 2]))
-    else:
-        SubElement(geometry, 'cylinder', radius=_text([width / 2]), length=_text([height]))
-    SubElement(visual, 'material', name=colour)
+def _add_shape(link: Element, shape: Shape, colour: str) -> None:
+    """Add a shape that is both seen and touched."""
+    for kind in ('visual', 'collision'):
+        element = SubElement(link, kind, name=shape.name)
+        _add_origin(element, (np.array(shape.position), np.array(shape.orientation)))
+        geometry = SubElement(element, 'geometry')
+        width, _, height = shape.size
+        if shape.mesh is not None:
+            SubElement(geometry, 'mesh', filename=shape.mesh.as_uri())
+        elif shape.kind == 'box':
+            SubElement(geometry, 'box', size=_text(shape.size))
+        elif shape.kind == 'sphere':
+            SubElement(geometry, 'sphere', radius=_text([width / 2]))
+        else:
+            SubElement(geometry, 'cylinder', radius=_text([width / 2]), length=_text([height]))
+        if kind == 'visual':
+            SubElement(element, 'material', name=colour)
 
 
 def _add_origin(element: Element, pose: Pose) -> None:

@@ -9,6 +9,7 @@ from mher_ros.control.fit import FitError
 from mher_ros.control.reachability import NEAR, Reachability
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Span
+from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.workspace import GoalError, Workspace
 import numpy as np
 import pytest
@@ -156,3 +157,41 @@ def test_a_joint_that_is_not_commanded_may_be_anywhere_at_the_start(tmp_path):
     attempt = reachability.solve(place + (0.0, 0.3, 0.0), home)
     assert attempt.error > NEAR
     assert attempt.positions[-1] == 0.0
+
+
+def with_scene(name, *obstacles):
+    robot = dataclasses.replace(load_robot(name).simulated(), scene=obstacles)
+    return robot, ArmModel(robot)
+
+
+def test_a_goal_inside_an_obstacle_is_refused_with_its_name():
+    robot, model = with_scene('panda', Obstacle('crate', 'box', (0.5, 0.1, 0.4), size=(0.2,) * 3))
+    reachability, home = Reachability(model), home_of(robot, model)
+    with pytest.raises(GoalError, match='crate') as refused:
+        reachability.check_goal(np.array((0.45, 0.15, 0.45)), home, None)
+    assert refused.value.code == 'inside_obstacle'
+    reachability.check_goal(np.array((0.45, -0.15, 0.45)), home, None)
+
+
+def test_a_goal_at_which_the_arm_touches_an_obstacle_is_refused_with_both_names():
+    """The goal is free, 5 mm beside a wall that the hand cannot be in."""
+    robot, model = with_scene(
+        'panda', Obstacle('wall', 'plane', (0.45, 0.0, 0.0), rpy=(0.0, -math.pi / 2, 0.0))
+    )
+    reachability, home = Reachability(model), home_of(robot, model)
+    with pytest.raises(GoalError, match='wall') as refused:
+        reachability.check_goal(np.array((0.445, 0.0, 0.4)), home, None)
+    assert refused.value.code == 'in_collision'
+    reachability.check_goal(np.array((0.35, 0.0, 0.4)), home, None)
+
+
+@pytest.mark.parametrize('name', ['fetch', 'panda', 'ur5e'])
+def test_without_obstacles_few_goals_are_refused(arm, name):
+    robot, model = arm(name)
+    space, reachability, refused = workspace_of(robot), Reachability(model), 0
+    for goal in np.random.default_rng(1).uniform(space.low, space.high, (30, 3)):
+        try:
+            reachability.check_goal(goal, home_of(robot, model), None)
+        except GoalError:
+            refused += 1
+    assert refused <= 1

@@ -19,8 +19,12 @@ STL = np.dtype([('normal', '<f4', 3), ('vertices', '<f4', (3, 3)), ('attribute',
 
 
 def read_back(urdf):
-    """Compile a description with a body for each of its links."""
-    spec = mujoco.MjSpec.from_string(urdf)
+    """Compile a description, without its collision shapes, with a body for each of its links."""
+    robot = ElementTree.fromstring(urdf)
+    for link in robot.findall('link'):
+        for shape in link.findall('collision'):
+            link.remove(shape)
+    spec = mujoco.MjSpec.from_string(ElementTree.tostring(robot, encoding='unicode'))
     spec.compiler.fusestatic = False
     # Links between the joints of one body, and some of the models' own, weigh nothing.
     spec.compiler.boundmass = spec.compiler.boundinertia = 1e-6
@@ -153,6 +157,19 @@ def test_every_shape_is_a_visual_of_its_link_with_its_pose_and_colour(shown):
             assert address.scheme == 'file'
             assert Path(unquote(address.path)) == shape.mesh
             assert shape.mesh.is_file()
+
+
+def test_every_visual_is_a_collision_shape_too(shown):
+    model, joint_names = shown
+    robot = ElementTree.fromstring(urdf_of(model, 'robot', joint_names))
+    for link in robot.findall('link'):
+        seen, touched = link.findall('visual'), link.findall('collision')
+        assert [shape.get('name') for shape in seen] == [shape.get('name') for shape in touched]
+        for one, other in zip(seen, touched, strict=True):
+            for part in ('origin', 'geometry'):
+                assert ElementTree.tostring(one.find(part)).strip() == (
+                    ElementTree.tostring(other.find(part)).strip()
+                )
 
 
 def test_visuals_read_back_stand_where_the_models_geoms_do(shown):

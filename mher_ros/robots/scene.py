@@ -1,0 +1,90 @@
+"""Obstacles around an arm, and the options of collision avoidance, in the robot file."""
+
+import dataclasses
+
+from mher_ros.options import Settings, SettingsError
+from mher_ros.robots.description import Pose, pose_of
+
+Vector3 = tuple[float, float, float]
+
+SHAPES = ('box', 'sphere', 'cylinder', 'plane')
+SMALLEST, LARGEST = 1e-3, 10.0  # edge, radius or length of an obstacle [m]
+FARTHEST = 100.0  # largest coordinate of an obstacle [m]
+MAX_OBSTACLES = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class CollisionOptions:
+    """How the arm is kept away from itself and from obstacles."""
+
+    enabled: bool = True
+    clearance: float = 0.01
+    """Least distance between two parts of the arm, and from obstacles [m]."""
+    ignore: tuple[tuple[str, str], ...] = ()
+    """Pairs of links, or of a link and an obstacle, that may touch."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Obstacle:
+    """A fixed solid in the base frame."""
+
+    name: str
+    shape: str
+    """One of ``SHAPES``; a cylinder is along its z axis, a plane is solid below it."""
+    position: Vector3
+    """Of its centre, or of a point of the plane [m]."""
+    rpy: Vector3 = (0.0, 0.0, 0.0)
+    """Rotation about the fixed axes x, y and z [rad]."""
+    size: Vector3 = (0.0, 0.0, 0.0)
+    """Edges of a box; radius of a sphere; radius and length of a cylinder; unused for a plane."""
+
+    @property
+    def pose(self) -> Pose:
+        """Its pose in the base frame."""
+        return pose_of(self.position, self.rpy)
+
+
+def read_collision(settings: Settings) -> CollisionOptions:
+    """Read the section ``collision``."""
+    options = CollisionOptions(
+        enabled=settings.flag('enabled', True),
+        clearance=settings.number('clearance', CollisionOptions.clearance, low=1e-3, high=0.5),
+        ignore=settings.pairs('ignore'),
+    )
+    settings.finish()
+    return options
+
+
+def read_scene(settings: Settings) -> tuple[Obstacle, ...]:
+    """Read the section ``scene``: obstacles by name."""
+    names = settings.keys()
+    if len(names) > MAX_OBSTACLES:
+        raise SettingsError(f'scene has at most {MAX_OBSTACLES} obstacles, got {len(names)}')
+    obstacles = tuple(_read_obstacle(name, settings.section(name)) for name in names)
+    settings.finish()
+    return obstacles
+
+
+def _read_obstacle(name: str, settings: Settings) -> Obstacle:
+    shape = settings.choice('shape', SHAPES)
+    position = settings.vector3('position')
+    rpy = settings.vector3('rpy', (0.0, 0.0, 0.0))
+    if max(map(abs, position)) > FARTHEST:
+        raise SettingsError(
+            f'scene.{name}.position is within {FARTHEST:g} m of the base frame; got {position}'
+        )
+    size: Vector3 = (0.0, 0.0, 0.0)
+    if shape == 'box':
+        size = settings.vector3('size')
+        if not all(SMALLEST <= edge <= LARGEST for edge in size):
+            raise SettingsError(
+                f'scene.{name}.size takes edges from {SMALLEST:g} to {LARGEST:g} m; got {size}'
+            )
+    elif shape != 'plane':
+        radius = settings.number('radius', low=SMALLEST, high=LARGEST)
+        length = 0.0
+        if shape == 'cylinder':
+            length = settings.number('length', low=SMALLEST, high=LARGEST)
+        size = radius, length, 0.0
+    settings.finish()
+    return Obstacle(name, shape, position, rpy, size)

@@ -1,0 +1,80 @@
+"""A simulated arm with masses, forces and contacts, and a drive on each joint."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mher_ros.simulation.drives import POSITION_GAIN
+from mher_ros.simulation.plant import JointDrivenPlant
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+PERIOD = 0.01  # time between two joint states, as real arms publish them [s]
+TIMESTEP = 0.002
+# Assumed rotor inertia [kg m^2], which no maker specifies, and friction [N m s/rad], which is 1 to
+# 5 in Fetch's URDF.
+ARMATURE, DAMPING = 0.1, 1.0
+VELOCITY_GAIN = 360.0  # acceleration per velocity error, for the initial inertia [1/s]
+CRUISE = 0.97  # share of the velocity limit: other joints disturb the velocity
+
+
+class DrivenPlant(JointDrivenPlant):
+    """
+    An arm whose model has exactly the commanded joints, each with a drive.
+
+    A drive is a cascade: a position loop sets a velocity, and a velocity loop turns it into a
+    force within the joint's limit. It also carries the weight of the arm.
+    """
+
+    period = PERIOD
+    _start: NDArray[np.float64]  # initial joint positions (k,)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Put the arm at rest in its initial state, which is not random."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:] = self._start
+        self._target = self._start.copy()
+        self._drives.reset()
+        self.data.ctrl[:] = self._start
+        mujoco.mj_forward(self.model, self.data)
+
+    def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        for _ in range(round(self.period / self.model.opt.timestep)):
+            positions = self.data.qpos
+            # This set-point balances the drive's damping at the desired velocity.
+            self.data.ctrl[:] = positions + drive(positions) / POSITION_GAIN
+            mujoco.mj_step(self.model, self.data)
+        # A step does not update the poses of bodies.
+        mujoco.mj_kinematics(self.model, self.data)
+
+    def _tune_drives(self) -> None:
+        model, data = self.model, self.data
+        data.qpos[:] = self._start
+        mujoco.mj_forward(model, data)
+        inertia = np.empty((model.nv, model.nv))
+        for column, unit in zip(inertia, np.eye(model.nv), strict=True):
+            mujoco.mj_mulM(model, data, column, unit)
+        gain = VELOCITY_GAIN * np.diag(inertia)
+        model.actuator_gainprm[:, 0] = POSITION_GAIN * gain
+        model.actuator_biasprm[:, 1] = -POSITION_GAIN * gain
+        model.actuator_biasprm[:, 2] = DAMPING - gain
+
+
+def add_drive(spec: Any, joint: Any, effort: float) -> None:
+    """Add a drive with a force limit [N m or N] to a joint of an ``MjSpec``."""
+    joint.armature = ARMATURE
+    joint.actgravcomp = True
+    joint.actfrclimited, joint.actfrcrange = True, (-effort, effort)
+    drive = spec.add_actuator(name=joint.name, target=joint.name)
+    drive.trntype = mujoco.mjtTrn.mjTRN_JOINT
+    drive.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+
+
+def remove(spec: Any, element: Any) -> None:
+    """Remove an element from an ``MjSpec``, in any version of MuJoCo."""
+    if hasattr(spec, 'delete'):
+        spec.delete(element)
+    elif hasattr(element, 'delete'):  # mujoco 3.3
+        element.delete()
+    else:
+        spec.detach_body(element)

@@ -1,0 +1,40 @@
+"""Obstacles of a robot file in a simulation."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mher_ros.robots.scene import Obstacle
+import mujoco
+
+BODY = 'scene'
+COLOUR = (0.55, 0.42, 0.35, 1.0)
+KINDS = {
+    'box': mujoco.mjtGeom.mjGEOM_BOX,
+    'sphere': mujoco.mjtGeom.mjGEOM_SPHERE,
+    'cylinder': mujoco.mjtGeom.mjGEOM_CYLINDER,
+    'plane': mujoco.mjtGeom.mjGEOM_PLANE,
+}
+
+
+def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
+    """Add obstacles to an ``MjSpec`` whose world is their frame, as one fixed body."""
+    if not obstacles:
+        return
+    body = spec.worldbody.add_body(name=BODY)
+    for obstacle in obstacles:
+        position, orientation = obstacle.pose
+        first, second, third = obstacle.size
+        size = {
+            'box': (first / 2.0, second / 2.0, third / 2.0),
+            'sphere': (first, 0.0, 0.0),
+            'cylinder': (first, second / 2.0, 0.0),
+            'plane': (0.0, 0.0, 1.0),  # infinite
+        }[obstacle.shape]
+        body.add_geom(
+            name=obstacle.name,
+            type=KINDS[obstacle.shape],
+            pos=position,
+            quat=orientation,
+            size=size,
+            rgba=COLOUR,
+        )

@@ -1,0 +1,107 @@
+"""Any arm with a URDF, simulated with its masses, with drives and with contacts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.model_file import find_file, parse_model, read_model
+from mher_ros.robots.robot import Robot, RobotError
+from mher_ros.simulation.driven_plant import (
+    add_drive,
+    CRUISE,
+    DAMPING,
+    DrivenPlant,
+    remove,
+    TIMESTEP,
+)
+from mher_ros.simulation.drives import Drives
+from mher_ros.simulation.obstacles import add_obstacles
+from mher_ros.simulation.urdf_scene import UrdfScene, with_found_meshes
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+EFFORT = 100.0  # force limit of a joint for which the URDF gives none [N m or N]
+
+
+class UrdfPlant(DrivenPlant):
+    """
+    The links of a URDF with their collision shapes, and the obstacles of the robot file.
+
+    Joints that are not commanded keep their initial positions. Links that touch each other at
+    home do not collide.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        simulated = robot.simulated()
+        path = find_file(simulated.model, simulated.folder)
+        self._text, self._folder = read_model(path), path.parent
+        self._arm = arm = ArmModel(simulated, self._text)
+        if arm.state_names != arm.joint_names:
+            raise RobotError(
+                f'robot {robot.name}: all joints that move the tool must be commanded to simulate '
+                f'forces; got {", ".join(arm.state_names[len(arm.joint_names) :])} besides'
+            )
+        self.frame = arm.base_frame
+        self.joint_names = self.command_names = arm.joint_names
+        self._commanded = list(range(len(arm.joint_names)))
+        self._lower, self._upper = arm.lower, arm.upper
+        self._drives = Drives(CRUISE * arm.velocity_limits, TIMESTEP)
+        self._start = np.array([robot.home.get(name, 0.0) for name in arm.joint_names])
+        touching = _touching(self._build(robot, ()), self._start)
+        self.model = self._build(robot, touching)
+        self.data = mujoco.MjData(self.model)
+        self._tune_drives()
+        self.reset()
+        middle = self.tool_pose()[0] / 2.0
+        self.camera = {'lookat': middle, 'distance': 2.0, 'azimuth': 135.0, 'elevation': -20.0}
+
+    def description(self, name: str) -> str:
+        """Return the robot's own URDF, with full paths of its meshes."""
+        return with_found_meshes(self._text, self._folder)
+
+    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.data.qpos.copy(), self.data.qvel.copy()
+
+    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self._arm.tool_pose(self.data.qpos)
+
+    def _build(self, robot: Robot, touching: Sequence[tuple[str, str]]) -> mujoco.MjModel:
+        top = parse_model(self._text)
+        spec: Any = UrdfScene(top, self.frame, self._folder, is_solid=True).spec
+        efforts = {
+            joint.get('name'): float(limit.get('effort', 0.0)) or EFFORT
+            for joint in top.findall('joint')
+            if (limit := joint.find('limit')) is not None
+        }
+        limits = dict(
+            zip(self.joint_names, zip(self._lower, self._upper, strict=True), strict=True)
+        )
+        for body in spec.bodies:
+            body.gravcomp = 1.0
+        for joint in list(spec.joints):
+            if joint.name not in limits:
+                remove(spec, joint)
+                continue
+            if np.isfinite(limits[joint.name]).all():
+                joint.range = limits[joint.name]
+            add_drive(spec, joint, efforts.get(joint.name, EFFORT))
+        for one, other in touching:
+            spec.add_exclude(bodyname1=one, bodyname2=other)
+        add_obstacles(spec, robot.scene)
+        spec.option.timestep = TIMESTEP
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        model = spec.compile()
+        # Not in the spec: there it depends on MuJoCo's version whether it is one number or three.
+        model.dof_damping[:] = DAMPING
+        return model
+
+
+def _touching(model: mujoco.MjModel, home: NDArray[np.float64]) -> list[tuple[str, str]]:
+    """Return pairs of bodies that touch at home."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = home
+    mujoco.mj_forward(model, data)
+    geoms = data.contact.geom[data.contact.dist <= 0.0]
+    bodies = {tuple(sorted(pair)) for pair in model.geom_bodyid[geoms].tolist()}
+    return [(model.body(one).name, model.body(other).name) for one, other in sorted(bodies)]

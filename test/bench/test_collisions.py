@@ -1,0 +1,18 @@
+"""The benchmark of collisions, with few motions."""
+
+from mher_ros.bench import collisions
+import pytest
+
+
+@pytest.mark.slow
+def test_an_arm_touches_nothing_among_obstacles_and_does_without_the_filter(monkeypatch):
+    monkeypatch.setattr(collisions, 'LONGEST', 4.0)
+    found = collisions.measure(robot='ur5e', goals=4, output='robot', seed=1)
+    assert found.figures['penetrations'] == 0
+    assert found.figures['worst_penetration_mm'] <= 1.0
+    counted = [found.figures[key] for key in ('reached', 'refused', 'stuck')]
+    assert sum(counted) == 4
+    assert 0.0 < found.figures['ms_median'] <= found.figures['ms_p99']
+    off = [values for name, values in found.samples.items() if name.endswith('off')]
+    assert sum(values['penetrations'] for values in off) > 0
+    assert {row[1] for row in found.tables[0].rows} == {'on', 'off'}

@@ -1,0 +1,163 @@
+"""Distances of solids against closed forms, and the pairs that an arm's model gives."""
+
+import math
+
+from arm_models import load_arm
+from mher_ros.robots.collision_model import CollisionModel, PairDistances, Part
+from mher_ros.robots.robot import load_robot
+from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.solids import hull_of, mesh_vertices, MeshError, obstacle_solid, Solid
+import mujoco
+import numpy as np
+import pytest
+
+CHAIN = """
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <body><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint type="slide" axis="1 0 0"/>
+      <body><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint type="hinge" axis="0 0 1"/>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+BALL = Solid(np.zeros((1, 3)), 0.1)
+ROD = Solid(np.array(((0.0, 0.0, -0.2), (0.0, 0.0, 0.2))), 0.05)
+
+
+def obstacle(shape, size=(0.0, 0.0, 0.0), position=(0.0, 0.0, 0.0), rpy=(0.0, 0.0, 0.0)):
+    return obstacle_solid(Obstacle('it', shape, position, rpy, size))
+
+
+def distance(fixed, moving, posture):
+    """Return distance and normal between a fixed solid and one on the second body."""
+    parts = [Part('fixed', 0, fixed, is_obstacle=True), Part('moving', 2, moving)]
+    arm = mujoco.MjModel.from_xml_string(CHAIN)
+    model = CollisionModel(parts, arm, load_robot('fetch'), np.array((5.0, 0.0)), 'base')
+    query = PairDistances(model)
+    query.move(np.array(posture))
+    normals, points, _ = query.planes(np.array([0]), 10.0)
+    return query.evaluate(np.array([0]))[0], normals[0], query.points_in_base([0], points)[0]
+
+
+CASES = {
+    'sphere and sphere': (BALL, BALL, (1.0, 0.0), 0.8),
+    'in contact': (BALL, BALL, (0.15, 0.0), -0.05),
+    'capsule and sphere': (ROD, BALL, (1.0, 0.3), 0.85),
+    'box and sphere': (obstacle('box', (0.4, 0.4, 0.4)), BALL, (1.0, 0.0), 0.7),
+    'corner of a box': (
+        obstacle('box', (0.4, 0.4, 0.4), (0.0, 0.5, 0.0)),
+        BALL,
+        (0.6, 0.0),
+        math.hypot(0.4, 0.3) - 0.1,
+    ),
+    'box and box': (
+        obstacle('box', (0.4, 0.4, 0.4)),
+        obstacle('box', (0.2, 0.2, 0.2)),
+        (1.0, math.pi / 4),
+        0.8 - 0.1 * math.sqrt(2.0),
+    ),
+    'boxes in contact': (
+        obstacle('box', (0.4, 0.4, 0.4)),
+        obstacle('box', (0.2, 0.2, 0.2)),
+        (0.29, 0.0),
+        -0.01,
+    ),
+    'sphere and box': (BALL, obstacle('box', (0.4, 0.4, 0.4)), (-1.0, 0.0), 0.7),
+    'capsule and box': (ROD, obstacle('box', (0.4, 0.4, 0.4)), (1.0, 0.0), 0.75),
+    'box and capsule': (obstacle('box', (0.4, 0.4, 0.4)), ROD, (-1.0, 0.0), 0.75),
+    'plane': (
+        obstacle('plane', position=(0.3, 0.0, 0.0), rpy=(0.0, math.pi / 2, 0.0)),
+        obstacle('box', (0.2, 0.2, 0.2)),
+        (1.0, math.pi / 4),
+        0.7 - 0.1 * math.sqrt(2.0),
+    ),
+}
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_distances_are_those_of_geometry(name):
+    fixed, moving, posture, expected = CASES[name]
+    found, normal, _ = distance(fixed, moving, posture)
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert np.linalg.norm(normal) == pytest.approx(1.0)
+    assert np.sign(normal[0]) == np.sign(posture[0])  # from the fixed one to the moving one
+
+
+def test_a_cylinder_is_enclosed_closely():
+    cylinder = obstacle('cylinder', (0.1, 0.6, 0.0))
+    for turn in np.linspace(0.0, math.pi, 7):
+        turned = obstacle('cylinder', (0.1, 0.6, 0.0), rpy=(0.0, 0.0, turn))
+        for solid in (cylinder, turned):
+            found, _, _ = distance(solid, BALL, (1.0, 0.0))
+            assert 0.79 <= found <= 0.8 + 1e-9
+
+
+def test_random_hulls_are_separated_by_the_planes_found():
+    """The distance is a lower bound by its planes, and an upper one by two of the points."""
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        one, other = random.normal(0.0, 0.2, (2, 12, 3))
+        posture = random.uniform(0.5, 2.0), random.uniform(-3.0, 3.0)
+        found, normal, point = distance(hull_of(one), hull_of(other), posture)
+        x, turn = posture
+        spin = np.array(
+            ((math.cos(turn), -math.sin(turn), 0), (math.sin(turn), math.cos(turn), 0), (0, 0, 1))
+        )
+        moved = other @ spin.T + (x, 0, 0)
+        assert found == pytest.approx((moved @ normal).min() - (one @ normal).max(), abs=1e-9)
+        assert point @ normal == pytest.approx((moved @ normal).min(), abs=1e-6)
+
+
+def test_a_mesh_of_many_vertices_keeps_all_of_them_inside():
+    random = np.random.default_rng(2)
+    points = random.normal(size=(2000, 3))
+    points *= 0.1 / np.linalg.norm(points, axis=1, keepdims=True)
+    solid = hull_of(points)
+    assert len(solid.vertices) <= 64
+    assert 0.0 < solid.radius < 0.015
+    directions = random.normal(size=(500, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    most = (solid.vertices @ directions.T).max(axis=0) + solid.radius
+    assert (most >= (points @ directions.T).max(axis=0) - 1e-9).all()
+
+
+def test_meshes_are_read_from_stl_and_obj(tmp_path):
+    facet = np.zeros(1, [('n', '<f4', 3), ('v', '<f4', (3, 3)), ('a', '<u2')])
+    facet['v'] = np.eye(3)
+    binary, text, other = (tmp_path / name for name in ('a.stl', 'b.STL', 'c.obj'))
+    binary.write_bytes(bytes(80) + np.uint32(1).tobytes() + facet.tobytes())
+    rows = ['1 0 0', '0 1 0', '0 0 1']
+    text.write_text('solid\n' + ''.join(f'vertex {row}\n' for row in rows))
+    other.write_text(''.join(f'v {row}\n' for row in rows) + 'vn 0 0 9\nf 1 2 3\n')
+    for path in (binary, text, other):
+        np.testing.assert_array_equal(mesh_vertices(path), np.eye(3)[::-1])
+    (tmp_path / 'd.obj').write_text('v 1 2 nan\n')
+    for name in ('d.obj', 'e.dae'):
+        with pytest.raises(MeshError, match=name):
+            mesh_vertices(tmp_path / name)
+
+
+@pytest.mark.parametrize('name', ['fetch', 'panda', 'sawyer', 'ur5e'])
+def test_arms_are_free_of_contact_at_home(name):
+    robot, arm = load_arm(name)
+    assert arm.missing_shapes == []
+    model = arm.collision
+    query = PairDistances(model)
+    home = np.array([robot.home.get(joint, 0.0) for joint in arm.state_names])
+    query.move(home[arm.order])
+    distances = query.evaluate(np.arange(len(model.pairs)))
+    assert (distances > model.clearances).all()
+    assert (model.clearances > 0.0).all()
+    pairs = [set(model.names(pair)) for pair in range(len(model.pairs))]
+    tool = {'fetch': 'gripper_link', 'panda': 'panda_hand', 'sawyer': 'hand', 'ur5e': 'ee_link'}
+    assert any(tool[name] in pair for pair in pairs)
+
+
+def test_the_table_of_fetch_is_an_obstacle_for_its_fingers():
+    model = load_arm('fetch')[1].collision
+    pairs = [set(model.names(pair)) for pair in range(len(model.pairs))]
+    assert {'table0', 'l_gripper_finger_link'} in pairs
+    assert {'shoulder_pan_link', 'torso_lift_link'} not in pairs  # neighbours
+    assert {'elbow_flex_link', 'forearm_roll_link'} not in pairs
