@@ -102,9 +102,9 @@ BENCHMARKS = {
         'contacts of a simulated arm among random obstacles, with and without their avoidance',
         '20 minutes',
         (
-            _option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
+            option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
             _count('--goals', 100, 'and as many random motions of the joints'),
-            _option(
+            option(
                 '--output',
                 'robot',
                 "kind of command, of joints; robot: that of the robot's file",
