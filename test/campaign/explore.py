@@ -13,6 +13,7 @@ import argparse
 from collections import Counter
 import json
 from pathlib import Path
+import re
 import signal
 import subprocess
 import sys
@@ -39,8 +40,8 @@ EPISODE = 50
 HALF, MARGIN = 0.15, 0.05
 """Of the box of goals, and how far around it the tool may go, if the file gives no box [m]."""
 CONTROL_PERIOD = 0.04  # between two steps [s]
-BLOCKED = 'the arm was stopped (not_following)'
-"""What train_node says when something blocks the arm."""
+BLOCKED = re.compile(r'the arm was stopped \((not_following|outside_box)\)')
+"""What train_node says when something blocks the arm, or pushes its tool out of the box."""
 MOST_LOST = 0.02  # share of commands that may be lost on the way to the judge
 BEFORE = 3  # commands after a lost one that tell how the arm moves
 TOOL = 'judged_tool'
@@ -55,7 +56,7 @@ class Explorer:
         self._lockstep = options.stepping == 'lockstep'
         self._output = 'joint_trajectory' if self._lockstep else self._file['output']
         self._commands, self._measured, self._frozen = [], [], []
-        self._stops, self._is_done = 0, False
+        self._stops, self._is_done = Counter(), False
         self._number, self._lost = 0, []
         self._model = None
         self._looked_at, self._waited = time.time(), {}
@@ -116,9 +117,10 @@ class Explorer:
         processes.remove(train)
         if train.returncode:
             said = Path(log.name).read_text()[logged:]
-            if self._lockstep or BLOCKED not in said or len(self._commands) == before:
+            stopped = BLOCKED.search(said)
+            if self._lockstep or stopped is None or len(self._commands) == before:
                 raise SystemExit(f'train_node failed: {said[-2000:]}')
-            self._stops += 1
+            self._stops[stopped[1]] += 1
             answer = self._reset.call_async(Trigger.Request())
             while not answer.done():
                 self._look(processes)
@@ -243,7 +245,7 @@ class Explorer:
             'commands': len(self._commands),
             'metres': round(moved, 3),
             'held': judge.held,
-            'stops': self._stops,
+            'stops': dict(self._stops),
             'lost': sum(count for _, count in self._lost),
             'violations': dict(Counter(one.kind for one in violations)),
             'worst': max((one.ratio for one in violations), default=0.0),

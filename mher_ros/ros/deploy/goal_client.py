@@ -5,6 +5,7 @@ import math
 import time
 
 from geometry_msgs.msg import PointStamped
+from mher_ros.control.safety_monitor import Status
 from mher_ros.errors import ArmError
 from mher_ros.robots.workspace import GoalError, Refusal
 from mher_ros.ros.common.node_process import client_node
@@ -61,11 +62,10 @@ class GoalClient:
         return self.goal is not None and self.status.goal == self.goal and self.status.reached
 
     def wait_until_ready(self, timeout: float = 30.0) -> None:
-        """Wait until policy_node is active; ArmError after the timeout [s]."""
-        takers = self._goals.get_subscription_count
-        if not self._wait(lambda: self.status.is_active and takers() > 0, timeout):
-            late = f'policy_node has not become active within {timeout:g} s'
-            raise ArmError(f'{late}: it is {self.status.state or "not there"}')
+        """Wait until policy_node is active and has states; ArmError after ``timeout`` [s]."""
+        if not self._wait(self._is_ready, timeout):
+            late = f'policy_node has not become ready for goals within {timeout:g} s'
+            raise ArmError(f'{late}: its state is {self.status.state or "not known"}')
 
     def go_to(self, position: ArrayLike) -> Point:
         """Send a goal (3,) [m]; return it as accepted. GoalError: refused, ArmError: no answer."""
@@ -107,6 +107,10 @@ class GoalClient:
     def close(self) -> None:
         self._executor.shutdown(timeout_sec=1.0)
         self.node.destroy_node()
+
+    def _is_ready(self) -> bool:
+        is_moved = self.status.is_active and self.status.state != Status.NO_STATE.code
+        return is_moved and self._goals.get_subscription_count() > 0
 
     def _wait(self, is_over: Callable[[], bool], seconds: float) -> bool:
         """Process messages until ``is_over``; return whether it is within ``seconds``."""

@@ -3,14 +3,10 @@
 import pickle
 import re
 
+from mher_ros.files import EPISODES
 from mher_ros.learning.core.replay_buffer import Episode
 from mher_ros.learning.run import episodes
-from mher_ros.learning.run.episodes import (
-    EpisodeRecorder,
-    EPISODES,
-    EpisodesError,
-    read_episodes,
-)
+from mher_ros.learning.run.episodes import EpisodeRecorder, EpisodesError, read_episodes
 from mher_ros.learning.run.progress import Progress
 from mher_ros.learning.run.session import plan_run, start_training
 from mher_ros.tasks import make

@@ -144,9 +144,21 @@ def test_only_where_nobody_answers_a_client_gives_up(deployed_client, world, mon
 
 def test_a_node_that_does_not_become_active_is_told_by_its_state(deploy, client_of):
     deployed, client = deploy(autostart=False), client_of()
-    with pytest.raises(ArmError, match='not there'):
+    with pytest.raises(ArmError, match='not known'):
         client.wait_until_ready(0.0)
     deployed.node.wait_for('waiting to be configured')
     deployed.peer.wait_until(lambda: client.spin(0.1) or client.status.state, 'a status')
-    with pytest.raises(ArmError, match='it is unconfigured'):
+    with pytest.raises(ArmError, match='state is unconfigured'):
         client.wait_until_ready(0.2)
+
+
+def test_an_active_node_without_joint_states_is_not_ready_yet(deploy, client_of):
+    deployed, client = deploy('joint_trajectory'), client_of()
+    deployed.arm.is_silent = True
+    deployed.wait_until_active()
+    deployed.peer.wait_until(lambda: client.spin(0.1) or client.status.is_active, 'a status')
+    with pytest.raises(ArmError, match='state is no_state'):
+        client.wait_until_ready(0.5)
+    deployed.arm.is_silent = False
+    client.wait_until_ready(60.0)
+    assert client.go_to(deployed.far_goal())
