@@ -20,7 +20,7 @@ from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Robot
-from mher_ros.robots.scene import CollisionOptions, Obstacle
+from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.workspace import GoalError, place_workspace
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.joint_plant import JointPlant
@@ -43,7 +43,6 @@ RANDOM, HELD = 3.0, 20
 """Time of one random motion of the joints [s], and commands until its velocities change."""
 EVERYWHERE = 2.0  # half an edge of the tool's box in random motions [m]
 TOUCH = 0.001  # depth of a contact that counts as a penetration [m]
-NO_COLLISIONS = CollisionOptions(enabled=False)
 
 
 def measure(robot: str, goals: int, output: str, seed: int) -> Result:
@@ -233,7 +232,8 @@ class _World:
     def __init__(self, robot: Robot, output: str, is_on: bool) -> None:
         task = robot.simulation_task
         plant = JointPlant(task, robot.scene) if task else UrdfPlant(robot)
-        known = robot if is_on else dataclasses.replace(robot, collision=NO_COLLISIONS)
+        collision = dataclasses.replace(robot.collision, enabled=is_on)
+        known = dataclasses.replace(robot, collision=collision)
         self.arm = ArmModel(known, plant.description(robot.name))
         self._plant = ControlledArm(plant, self.arm)
         kind = OUTPUTS[output]

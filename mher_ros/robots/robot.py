@@ -199,6 +199,7 @@ def _read(path: Path, settings: Settings) -> Robot:
     joints = settings.words('joints')
     model = settings.text('model')
     workspace, home = settings.section('workspace'), settings.section('home')
+    scene = read_scene(settings.section('scene'))
     config = Robot(
         name=path.stem,
         folder=path.resolve().parent,
@@ -222,8 +223,8 @@ def _read(path: Path, settings: Settings) -> Robot:
         speed=settings.number('speed', 0.25, low=0.001, high=2.0),
         acceleration=settings.number('acceleration', 1.0, low=0.01, high=20.0),
         topics=_topics(settings.section('topics')),
-        collision=read_collision(settings.section('collision')),
-        scene=read_scene(settings.section('scene')),
+        collision=read_collision(settings.section('collision'), bool(scene)),
+        scene=scene,
     )
     workspace.finish()
     settings.finish()

@@ -17,7 +17,7 @@ MAX_OBSTACLES = 100
 class CollisionOptions:
     """How the arm is kept away from itself and from obstacles."""
 
-    enabled: bool = True
+    enabled: bool = False
     clearance: float = 0.01
     """Least distance between two parts of the arm, and from obstacles [m]."""
     ignore: tuple[tuple[str, str], ...] = ()
@@ -44,10 +44,10 @@ class Obstacle:
         return pose_of(self.position, self.rpy)
 
 
-def read_collision(settings: Settings) -> CollisionOptions:
-    """Read the section ``collision``."""
+def read_collision(settings: Settings, has_scene: bool) -> CollisionOptions:
+    """Read the section ``collision``; this section or a scene enables collision avoidance."""
     options = CollisionOptions(
-        enabled=settings.flag('enabled', True),
+        enabled=settings.flag('enabled', has_scene or bool(settings.keys())),
         clearance=settings.number('clearance', CollisionOptions.clearance, low=1e-3, high=0.5),
         ignore=settings.pairs('ignore'),
     )

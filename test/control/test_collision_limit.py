@@ -35,7 +35,7 @@ STORIES = st.lists(
 def with_scene(name, *obstacles, **options):
     """Return (robot, its model) with obstacles."""
     robot, _ = load_arm(name)
-    collision = dataclasses.replace(robot.collision, **options)
+    collision = dataclasses.replace(robot.collision, **{'enabled': True, **options})
     robot = dataclasses.replace(robot.simulated(), scene=obstacles, collision=collision)
     return robot, ArmModel(robot)
 

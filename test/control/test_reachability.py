@@ -3,13 +3,14 @@
 import dataclasses
 import math
 
+from arm_models import load_arm
 from command_path_arm import CommandPathArm, interface_of
 from foreign_arms import UR10_HOME, write_arm
 from mher_ros.control.fit import FitError
 from mher_ros.control.reachability import NEAR, Reachability
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Span
-from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.scene import CollisionOptions, Obstacle
 from mher_ros.robots.workspace import GoalError, Workspace
 import numpy as np
 import pytest
@@ -160,7 +161,8 @@ def test_a_joint_that_is_not_commanded_may_be_anywhere_at_the_start(tmp_path):
 
 
 def with_scene(name, *obstacles):
-    robot = dataclasses.replace(load_robot(name).simulated(), scene=obstacles)
+    avoids = CollisionOptions(enabled=True)
+    robot = dataclasses.replace(load_robot(name).simulated(), scene=obstacles, collision=avoids)
     return robot, ArmModel(robot)
 
 
@@ -186,8 +188,8 @@ def test_a_goal_at_which_the_arm_touches_an_obstacle_is_refused_with_both_names(
 
 
 @pytest.mark.parametrize('name', ['fetch', 'panda', 'ur5e'])
-def test_without_obstacles_few_goals_are_refused(arm, name):
-    robot, model = arm(name)
+def test_without_obstacles_few_goals_are_refused(name):
+    robot, model = load_arm(name, avoids_collisions=True)
     space, reachability, refused = workspace_of(robot), Reachability(model), 0
     for goal in np.random.default_rng(1).uniform(space.low, space.high, (30, 3)):
         try:

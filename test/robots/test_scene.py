@@ -26,12 +26,15 @@ def load(tmp_path):
     return read
 
 
-def test_collisions_are_avoided_unless_the_file_says_otherwise(load):
+def test_collisions_are_avoided_if_the_file_has_a_section_about_them(load):
     robot = load()
-    assert robot.collision.enabled
+    assert not robot.collision.enabled
     assert robot.collision.clearance > 0.0
     assert robot.scene == ()
-    assert not load(collision={'enabled': False}).collision.enabled
+    ball = {'ball': {'shape': 'sphere', 'position': [1.0, 0.0, 0.0], 'radius': 0.1}}
+    assert load(scene=ball).collision.enabled
+    assert load(collision={'clearance': 0.02}).collision.enabled
+    assert not load(scene=ball, collision={'enabled': False}).collision.enabled
 
 
 def test_obstacles_are_read_with_their_poses(load):

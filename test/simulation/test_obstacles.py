@@ -4,7 +4,7 @@ import dataclasses
 
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot
-from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.scene import CollisionOptions, Obstacle
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.urdf_plant import UrdfPlant
@@ -65,7 +65,8 @@ def test_an_arm_with_a_urdf_has_its_masses_and_no_other_joints():
 
 def test_obstacles_are_shown_and_counted_once():
     post = Obstacle('post', 'cylinder', (1.3, 0.2, 0.6), size=(0.05, 0.4, 0.0))
-    robot = dataclasses.replace(load_robot('fetch'), scene=(post,))
+    avoids = CollisionOptions(enabled=True)
+    robot = dataclasses.replace(load_robot('fetch'), scene=(post,), collision=avoids)
     plant = JointPlant('fetch_reach', robot.scene)
     arm = ArmModel(robot, plant.description('fetch'))
     assert [part.name for part in arm.collision.parts].count('post') == 1
