@@ -1,9 +1,12 @@
 """Obstacles around an arm, and the options of collision avoidance, in the robot file."""
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from mher_ros.options import Settings, SettingsError
-from mher_ros.robots.description import Pose, pose_of
+
+if TYPE_CHECKING:
+    from mher_ros.robots.description import Pose
 
 Vector3 = tuple[float, float, float]
 
@@ -39,8 +42,10 @@ class Obstacle:
     """Edges of a box; radius of a sphere; radius and length of a cylinder; unused for a plane."""
 
     @property
-    def pose(self) -> Pose:
+    def pose(self) -> 'Pose':
         """Its pose in the base frame."""
+        from mher_ros.robots.description import pose_of  # MuJoCo: not needed to read a file
+
         return pose_of(self.position, self.rpy)
 
 
