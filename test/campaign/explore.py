@@ -10,6 +10,7 @@ imported here.
 """
 
 import argparse
+import bisect
 from collections import Counter
 import json
 from pathlib import Path
@@ -249,6 +250,18 @@ class Explorer:
             'lost': sum(count for _, count in self._lost),
             'violations': dict(Counter(one.kind for one in violations)),
             'worst': max((one.ratio for one in violations), default=0.0),
+            'first': [self._context(one) for one in violations[:5]],
+        }
+
+    def _context(self, violation):
+        """Return a violation with the gaps and values of the commands around it."""
+        times = [command.time for command in self._commands]
+        at = bisect.bisect_left(times, violation.time)
+        around = self._commands[max(0, at - 4) : at + 4]
+        return {
+            'kind': violation.kind,
+            'ratio': violation.ratio,
+            'commands': [(one.time - violation.time, *one.values) for one in around],
         }
 
     def _episodes(self, period):
