@@ -1,5 +1,6 @@
 """The one path from a controller to an arm: which commands are made, and when."""
 
+from collections import deque
 import copy
 import math
 from typing import Any, Protocol
@@ -32,9 +33,10 @@ LEAD, LONGEST_LEAD = 0.4, 1e-3
 PAUSE = 2.5  # command periods, but at least longest_tick, after which an arm is at rest
 LATER, SOONER = 0.5, 0.05
 """Weights of the newest time in the mean time between commands, if it is longer or shorter."""
-UNDONE = ('_rests', '_due', '_sent_at', '_left_at', 'is_moving')
+UNDONE = ('_rests', '_due', '_sent_at', '_sent_by', '_left_at', 'is_moving')
 """Attributes that a command changes, besides the filter."""
 RECENT = 1.0  # age of the last command up to which a motion starts at its set-point [s]
+READINGS = 5  # joint states that must agree before a motion starts at a measured position
 
 
 class Controller(Protocol):
@@ -60,8 +62,9 @@ class CommandPath:
     last one, ``is_stop``, ``tick`` returns None.
 
     A late command never asks for more than one command period of motion. A motion starts at the
-    last command if that is recent, otherwise at rest at the measured position. If states are
-    missing for ``longest_tick`` the arm brakes, and continues when there are states again.
+    last command if that is recent, otherwise at rest at the measured position, once the last
+    ``readings`` states agree: one wrong reading is no position. If states are missing for
+    ``longest_tick`` the arm brakes, and continues when there are states again.
 
     Times ``now`` are those of a monotonic clock [s].
     """
@@ -78,12 +81,14 @@ class CommandPath:
         safety: SafetyOptions | None = None,
         command_rate: float = 100.0,
         latch: StopLatch | None = None,
+        readings: int = READINGS,
     ) -> None:
         """
         Keep the tool in ``box``, its low and high corners (3,) [m] in the base frame.
 
         ``output`` is one of ``OUTPUTS``. ``known_box``: smaller box that the policy was trained
-        in, if it must not leave it. ``latch`` holds stops, and may already hold one.
+        in, if it must not leave it. ``latch`` holds stops, and may already hold one. ``readings``:
+        states that must agree before a motion starts at a measured position.
         """
         self._controller, self._arm, self._box = controller, arm, box
         self.limits = limits or MotionLimits()
@@ -105,7 +110,8 @@ class CommandPath:
         self.is_moving = False
         """Whether commands are sent: towards a goal, or to brake."""
         self._rests = True  # whether the last command is at rest
-        self._due = self._sent_at = self._left_at = self._state_at = -math.inf
+        self._due = self._sent_at = self._sent_by = self._left_at = self._state_at = -math.inf
+        self._readings: deque[Vector] = deque(maxlen=readings)
         self._is_new = False
         self._state_gap, self._gap = math.inf, self.period
         self._joint_count = len(arm.joint_names) if kind.of_joints else 0
@@ -178,6 +184,9 @@ class CommandPath:
             return False
         if self.is_moving and self.monitor.status in JUMPS:
             return False  # one wrong reading must not become the position of the arm
+        if self.monitor.status in JUMPS or now - self._state_at > self._safety.state_timeout:
+            self._readings.clear()
+        self._readings.append(positions)
         still = np.array_equal(positions, self.positions)
         self._blind, self._sent = self._blind + self._sent if still else 0.0, 0.0
         self.positions, self.velocities, self._tool = positions, velocities, None
@@ -188,6 +197,7 @@ class CommandPath:
         """Reset states and goal, but not a stop."""
         self.monitor.restart()
         self.is_moving, self.positions, self._tool = False, NOTHING, None
+        self._readings.clear()
 
     def tick(self, now: float) -> Command | None:
         """
@@ -201,13 +211,16 @@ class CommandPath:
             return None
         self._before = self._state()
         leaves = max(now, self._earliest)
-        if self.is_moving and not self.filter.tied and leaves - self._sent_at > RECENT:
+        is_recent = leaves - self._sent_by <= RECENT
+        if self.is_moving and not (self.filter.tied or is_recent):
             # By now the arm may be anywhere: do not move it back to its old set-point.
             self.is_moving, self._rests = False, True
             if not runs:
                 return None
         if not self.is_moving:
-            self._begin(leaves)
+            if not (is_recent or self._is_still(leaves)):
+                return None
+            self._begin(leaves, is_recent)
         else:
             self._pass(leaves - self._sent_at)
         sees = now - self._state_at <= self.pause
@@ -232,10 +245,11 @@ class CommandPath:
         Record that the last command was sent between these times.
 
         Pauses count from ``before``, and so does the time to the next command if sending was fast;
-        otherwise this command may have been sent late, and the time counts from ``after``.
+        otherwise this command may have been sent late, and the time counts from ``after``. So does
+        the time for which its set-point is recent.
         """
         left = max(before, after - SENDING * self.period)
-        self._sent_at, self._left_at = before, left
+        self._sent_at, self._sent_by, self._left_at = before, after, left
         self._due = max(self._due, left + self._least_gap)
 
     def give_up(self) -> Command | None:
@@ -330,12 +344,20 @@ class CommandPath:
             return 0.0
         return float(np.abs(sent - self.positions[: len(sent)]).max())
 
-    def _begin(self, now: float) -> None:
+    def _is_still(self, now: float) -> bool:
+        """Return whether the last readings agree on the position of the arm."""
+        readings, self._is_new = self._readings, False  # look again after the next state
+        is_full = len(readings) == readings.maxlen
+        return is_full and self.monitor.stand_still(now, float(np.ptp(readings, axis=0).max()))
+
+    def _begin(self, now: float, is_recent: bool) -> None:
         """Start at the last command if it is recent, else at rest at the measured position."""
-        if now - self._sent_at > RECENT:
-            self.filter.begin(self.positions)
-        else:
+        if is_recent:
             self._pass(now - self._sent_at)
+        else:
+            readings = np.array(self._readings)
+            off = np.abs(readings - np.median(readings, axis=0)).max(axis=1)
+            self.filter.begin(readings[off.argmin()])
         self.monitor.start_motion()
         self._following = Following(self._joint_count)
         self.is_moving, self._rests = True, self.filter.is_at_rest

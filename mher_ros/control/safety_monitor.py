@@ -18,6 +18,7 @@ CLOCK_JUMP = SECOND
 """A stamp that is older by more than this is of a clock that was set back [ns]."""
 BOX_SLACK = 0.02  # increase of the distance outside the box that is tolerated [m]
 PROGRESS = 0.001  # decrease of the distance from the goal that counts as progress [m]
+STILL = 0.005  # largest difference between joint states of an arm at rest [rad or m]
 JUMP_SLACK = 0.05  # change of a joint that is no jump within any time [rad or m]
 
 
@@ -36,6 +37,7 @@ class Status(enum.Enum):
     OUTSIDE_LIMITS = 'a joint is outside its limits'
     JOINTS_JUMPED = 'the joint positions jumped'
     CLOCK_JUMPED = 'the clock of the joint states was set back'
+    ARM_MOVES = 'the arm moves although it is not commanded'
     NOT_FOLLOWING = 'the arm does not follow its commands'
     NO_PROGRESS = 'the tool does not approach its goal'
     OUTSIDE_BOX = 'the tool has left its box'
@@ -155,6 +157,7 @@ class SafetyMonitor:
         self._trouble: tuple[Status, str] | None = (Status.NO_STATE, Status.NO_STATE.value)
         self._goal_at: float | None = None
         self._far_since: float | None = None
+        self._moves_since: float | None = None
         self._least_outside = self._nearest = math.inf
         self._nearest_at = -math.inf
         self._idle = (Status.NO_GOAL, 'no goal has been received yet')
@@ -272,6 +275,23 @@ class SafetyMonitor:
         """Drop the goal because of an invalid action, or because the QP has no solution."""
         self._drop(Status.NO_COMMAND, reason)
 
+    def stand_still(self, now: float, spread: float) -> bool:
+        """
+        Return whether the arm stands still, so that a motion may start at its position.
+
+        ``spread``: largest difference between the last joint states [rad or m].
+        """
+        now, timeout = self._advance(now), self._options.resume_within
+        if spread <= STILL:
+            self._moves_since = None
+            return True
+        if self._moves_since is None:
+            self._moves_since = now
+        elif now - self._moves_since > timeout:
+            reason = f'its joint states differ by {spread:.3f} rad or m, for {timeout:g} s'
+            self._drop(Status.ARM_MOVES, f'{reason}; the goal is dropped')
+        return False
+
     def follow(self, now: float, distance: float, most: float = math.inf) -> None:
         """
         Check the distance of the tool from its set-point [m].
@@ -385,7 +405,7 @@ class SafetyMonitor:
     def _forget_goal(self, code: str) -> None:
         if self._goal_at is not None:
             self.last_drop = code
-        self._goal_at = self._far_since = None
+        self._goal_at = self._far_since = self._moves_since = None
 
     def _settle(self) -> Status:
         """Set the most serious status, and record a change."""

@@ -122,7 +122,7 @@ def test_goals_on_the_faces_of_the_box_are_reached_from_each_other(name, output)
     arm = CommandPathArm(output, name, TASKS[name], box=box)
     is_tied = output in ('twist', 'joint_velocity')
     reachability = Reachability(arm.model)
-    arm.send_state()
+    arm.rest()
     taken = 0
     for corner in itertools.product((0, 1), repeat=3):
         goal = np.where(corner, high, low)

@@ -1,8 +1,10 @@
 """An arm behind the command path, without ROS; it follows commands unless a test changes that."""
 
+from collections import deque
 import functools
 
 from arm_models import load_arm
+from mher_ros.control.command_path import READINGS
 from mher_ros.control.goal_controller import GoalController
 from mher_ros.robots.workspace import Workspace
 from mher_ros.tasks import make
@@ -41,6 +43,8 @@ class CommandPathArm:
         self.positions = np.array([home.get(joint, 0.0) for joint in self.model.state_names])
         self.velocities = np.zeros(len(self.positions))
         self.now, self.stamp = 100.0, 1_000 * SECOND
+        self.told = deque(maxlen=READINGS)
+        """Joint positions of the last states that were used."""
         self.commands = []
         """Commands, each with its time."""
         self.last_command = None
@@ -58,20 +62,29 @@ class CommandPathArm:
         return self.model.tool(self.positions, self.velocities)[0]
 
     def start(self, goal=None):
-        """Send a state and a goal: by default one 10 cm from the tool."""
-        self.send_state()
+        """Send states and a goal: by default one 10 cm from the tool."""
+        self.rest()
         goal = self.tool + (0.06, 0.06, 0.05) if goal is None else goal
         self.controller.take_goal(self.now, goal, 'project')
+
+    def rest(self):
+        """Send as many states as a motion needs to begin."""
+        for _ in range(READINGS):
+            self.send_state()
 
     def send_state(self, positions=None, velocities=None, stamp=None):
         """Send the state of the arm, or the one given; return whether it is used."""
         noise = self.noise * self._random.standard_normal(len(self.positions))
-        return self.path.take_state(
+        told = self.positions + noise if positions is None else positions
+        is_used = self.path.take_state(
             self.now,
             self.stamp if stamp is None else stamp,
-            self.positions + noise if positions is None else positions,
+            told,
             self.velocities.copy() if velocities is None else velocities,
         )
+        if is_used:
+            self.told.append(told)
+        return is_used
 
     def pass_time(self, seconds):
         """Let the arm follow its last command."""

@@ -31,7 +31,7 @@ def told(name, output):
     arm = CommandPathArm(output, name, TASKS[name])
     random, space = np.random.default_rng(5), arm.workspace
     low, high = np.maximum(space.low, space.box_low), np.minimum(space.high, space.box_high)
-    arm.send_state()
+    arm.rest()
 
     def go(ticks, seconds=TICK):
         arm.controller.take_goal(arm.now, random.uniform(low, high))

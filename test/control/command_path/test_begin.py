@@ -1,0 +1,119 @@
+"""A motion begins where the arm is, or where its last command was: one wrong reading is not both."""
+
+from command_path_arm import CommandPathArm, TICK
+from mher_ros.control.safety_monitor import SafetyOptions, Status
+import numpy as np
+import pytest
+
+POSITIONS = ['pose', 'joint_position', 'joint_trajectory']
+GLITCH = 0.045
+"""A wrong reading that is no jump yet [rad]."""
+
+
+def rested_arm(output, **options):
+    """Return an arm that has rested for longer than its last command counts."""
+    arm = CommandPathArm(output, **options)
+    arm.start()
+    arm.run(100)
+    arm.monitor.drop_goal('a test')
+    arm.brake()
+    arm.run(150)
+    assert not arm.path.is_moving
+    return arm
+
+
+def goal(arm):
+    arm.controller.take_goal(arm.now, arm.tool + (-0.05, 0.03, 0.05), 'project')
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+@pytest.mark.parametrize('readings', [1, 2])
+def test_a_wrong_reading_is_not_where_a_motion_begins(output, readings):
+    for joint in range(6):
+        arm = rested_arm(output)
+        told = arm.positions.copy()
+        told[joint] += GLITCH
+        goal(arm)
+        tool, most = arm.tool.copy(), arm.path.limits.acceleration * TICK
+        before = len(arm.commands)
+        for _ in range(readings):
+            arm.pass_time(TICK)
+            arm.send_state(positions=told)
+            arm.answer()
+        arm.run(20)
+        began = [command for _, command in arm.commands[before:]]
+        assert began, 'the motion does not begin'
+        assert np.linalg.norm(began[0].tool_position - tool) <= most * TICK + 1e-9
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+def test_a_motion_waits_until_an_arm_that_somebody_moves_is_still(output):
+    arm = rested_arm(output)
+    arm.last_command = None
+    goal(arm)
+    before = len(arm.commands)
+    for _ in range(30):
+        arm.pass_time(TICK)
+        arm.positions[0] += 1.0 * TICK  # guided by hand at 1 rad/s
+        arm.send_state()
+        arm.answer()
+    assert len(arm.commands) == before
+    tool = arm.tool.copy()
+    arm.run(10)
+    first = arm.commands[before][1]
+    assert np.linalg.norm(first.tool_position - tool) < 1e-3
+
+
+def test_an_arm_that_never_stands_still_loses_its_goal_with_a_reason():
+    arm = rested_arm('joint_position', safety=SafetyOptions(resume_within=0.5))
+    arm.last_command = None
+    goal(arm)
+    before = len(arm.commands)
+    for tick in range(100):
+        arm.pass_time(TICK)
+        arm.positions[0] += 0.01 if tick % 4 < 2 else -0.01
+        arm.send_state()
+        arm.answer()
+    assert len(arm.commands) == before
+    assert arm.monitor.status is Status.ARM_MOVES
+    assert arm.monitor.last_drop == 'arm_moves'
+    arm.run(10)
+    goal(arm)
+    arm.run(10)
+    assert len(arm.commands) > before
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+def test_readings_from_before_a_silence_do_not_count(output):
+    arm = rested_arm(output, safety=SafetyOptions(recovery_time=0.0))
+    arm.last_command = None
+    arm.pass_time(0.5)
+    arm.positions[:2] += 0.004  # moved in the meantime, by so little that it looks still
+    arm.run(2)
+    goal(arm)
+    tool = arm.tool.copy()
+    first = next(command for command in arm.run(10) if command is not None)
+    assert np.linalg.norm(first.tool_position - tool) < 2e-4
+
+
+@pytest.mark.parametrize('output', ['joint_position', 'joint_trajectory'])
+def test_a_command_that_was_sent_slowly_is_recent_from_when_it_had_left(output):
+    arm = CommandPathArm(output, safety=SafetyOptions(state_timeout=2.0))
+    arm.start()
+    arm.run(30)
+    arm.pass_time(TICK)
+    arm.send_state()
+    command = arm.note(arm.path.tick(arm.now))
+    before = arm.now
+    arm.pass_time(0.5)  # the process was held while it sent the command
+    arm.path.sent(before, arm.now)
+    arm.is_stuck = True
+    arm.positions[:6] -= 0.01  # the arm is behind its set-point
+    for _ in range(10):
+        arm.pass_time(0.06)  # now 1.1 s since ``before``, 0.6 s since it left
+    arm.send_state()
+    following = arm.answer()
+    assert following is not None
+    most = arm.path.limits.acceleration * TICK
+    step = np.linalg.norm(following.tool_position - command.tool_position)
+    assert step <= most * TICK + 1e-9
