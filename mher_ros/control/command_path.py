@@ -142,6 +142,11 @@ class CommandPath:
         return self._arm.tool(self.positions, self.velocities)
 
     @property
+    def recent_until(self) -> float:
+        """Time from which a motion no longer starts at the last command."""
+        return self._sent_by + RECENT
+
+    @property
     def held_orientation(self) -> Vector | None:
         """Orientation of the tool during a motion (4,) (w, x, y, z); None: there is none."""
         return self.filter.orientation if self.is_moving else None
@@ -211,7 +216,7 @@ class CommandPath:
             return None
         self._before = self._state()
         leaves = max(now, self._earliest)
-        is_recent = leaves - self._sent_by <= RECENT
+        is_recent = leaves <= self.recent_until
         if self.is_moving and not (self.filter.tied or is_recent):
             # By now the arm may be anywhere: do not move it back to its old set-point.
             self.is_moving, self._rests = False, True

@@ -31,8 +31,11 @@ class ArmTime:
         before, self._wall, self._simulated = self._simulated, wall, simulated
         if simulated is None or simulated != before:
             self._changed = wall
+        stood_still = self.standing_still
         self.standing_still = wall - self._changed > STANDSTILL
-        if simulated is not None and not self.standing_still:
+        if self.standing_still and not stood_still:
+            passed = wall - self._changed  # the arm may have been at rest for that time
+        elif simulated is not None and not self.standing_still:
             # ROS returns 0 until the first message on /clock.
             passed = max(0.0, simulated - before) if before else 0.0
         self._now += passed
@@ -48,7 +51,7 @@ class ArmClock:
         clock = node.get_clock()
         assert isinstance(clock, ROSClock)
         self._clock = clock
-        self._time = ArmTime(time.monotonic())
+        self._time = ArmTime(_wall_clock())
         self._lock = threading.Lock()
 
     def now(self) -> float:
@@ -57,7 +60,7 @@ class ArmClock:
             simulated = None
             if self._clock.ros_time_is_active:
                 simulated = self._clock.now().nanoseconds / SECOND
-            return self._time.at(time.monotonic(), simulated)
+            return self._time.at(_wall_clock(), simulated)
 
     @property
     def is_simulated(self) -> bool:
@@ -68,3 +71,8 @@ class ArmClock:
     def standing_still(self) -> bool:
         """Whether a simulated clock is in use and was stopped at the last call of ``now``."""
         return self._time.standing_still
+
+
+def _wall_clock() -> float:
+    """Return the time [s] of a clock that also runs while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -5,6 +5,7 @@ import dataclasses
 import gc
 import sys
 import threading
+import time
 import traceback
 from typing import Any
 
@@ -118,6 +119,11 @@ class PolicyNode(LifecycleNode):
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
+        """Forget policy and arm, once a motion would start at the measured arm anyway."""
+        assert self._deployment is not None
+        driver = self._deployment.driver
+        while driver.path.recent_until > driver.clock.now():
+            time.sleep(IDLE)
         self._leave()
         return super().on_cleanup(state)
 

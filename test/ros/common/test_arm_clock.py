@@ -1,9 +1,13 @@
 """An arm's time is the wall clock's, or the simulation's, and never goes back."""
 
+import time
+from types import SimpleNamespace
+
 from hypothesis import given
 from hypothesis import strategies as st
-from mher_ros.ros.common.arm_clock import ArmTime, STANDSTILL
+from mher_ros.ros.common.arm_clock import ArmClock, ArmTime, STANDSTILL
 import pytest
+from rclpy.clock import ROSClock
 
 
 def test_without_a_simulation_it_is_the_wall_clocks():
@@ -47,6 +51,24 @@ def test_a_clock_that_stands_still_is_noticed_and_the_wall_clock_takes_over():
     assert time.at(0.61 + STANDSTILL, 50.1) == pytest.approx(late + 0.5)
     assert time.at(0.7 + STANDSTILL, 50.2) == pytest.approx(late + 0.6)
     assert not time.standing_still
+
+
+@pytest.mark.parametrize('simulated', [0.0, 50.0])
+def test_the_time_until_a_stopped_clock_is_noticed_counts_too(simulated):
+    time = ArmTime(0.0)
+    start = time.at(1.0, None)
+    for tick in range(1, 200):
+        now = time.at(1.0 + 0.01 * tick, simulated)
+    assert time.standing_still
+    assert now - start == pytest.approx(1.99, abs=0.02)
+
+
+def test_the_time_for_which_the_machine_was_suspended_counts(monkeypatch):
+    clock = ArmClock(SimpleNamespace(get_clock=ROSClock))
+    before, read = clock.now(), time.clock_gettime
+    slept = {time.CLOCK_BOOTTIME: 3600.0}
+    monkeypatch.setattr(time, 'clock_gettime', lambda one: read(one) + slept.get(one, 0.0))
+    assert clock.now() - before >= 3600.0
 
 
 def test_a_clock_that_never_starts_stands_still():

@@ -1,5 +1,7 @@
 """Whatever happens to a moving arm, policy_node tells it to stop once, and then nothing."""
 
+import time
+
 from deployed_policy import DeployedPolicy
 from fake_arm import vector
 from mher_ros.ros.common.status import Level
@@ -181,6 +183,18 @@ def test_a_stop_outlasts_everything_but_being_cleared(deployed):
     deployed.wait_for_heartbeats()
     assert not deployed.commands.messages
     deployed.move()
+
+
+def test_a_node_that_is_configured_anew_begins_where_the_arm_has_come_to_rest(deployed):
+    deployed.move()
+    begin = time.monotonic()
+    assert deployed.change('deactivate')
+    assert deployed.change('cleanup')
+    # A new motion cannot start at the last command, which is forgotten: so it must be old.
+    assert time.monotonic() - begin >= 1.0
+    assert deployed.change('configure')
+    assert deployed.change('activate')
+    deployed.wait_for_status(lambda status: status.is_active)
 
 
 def test_an_arm_that_does_not_follow_is_stopped(deployed):
