@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from mher_ros.cli import arguments
 from mher_ros.cli.arguments import Argument, argument, Command, FAILED, INTERRUPTED, JSON, option
+from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.ros.bringup.processes import require_rclpy
 
 KEPT = Path('runs') / 'bench'
@@ -108,7 +109,7 @@ BENCHMARKS = {
                 '--output',
                 'robot',
                 "kind of command, of joints; robot: that of the robot's file",
-                choices=('robot', 'joint_position', 'joint_trajectory', 'joint_velocity'),
+                choices=('robot', *(name for name, one in OUTPUTS.items() if one.of_joints)),
             ),
             SEED,
         ),
