@@ -15,7 +15,7 @@ from mher_ros.bench.stationary_arm import ROBOT, StationaryArm
 from mher_ros.bench.timing import busy_cores, log_progress
 from mher_ros.experiments.tables import Table
 from mher_ros.policy.onnx_policy import load as load_policy
-from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.bringup.node_process import node_process
 import numpy as np
 from rclpy.context import Context
 
