@@ -88,7 +88,12 @@ BENCHMARKS = {
         (
             option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
             _count('--goals', 100, 'number of goals'),
-            argument('--output', 'output (default: as the robot file says)', default='robot'),
+            option(
+                '--output',
+                'robot',
+                'kind of command; robot: as the robot file says',
+                choices=('robot', *(name for name in OUTPUTS if name != 'none')),
+            ),
             option(
                 '--controller',
                 'both',
@@ -108,7 +113,7 @@ BENCHMARKS = {
             option(
                 '--output',
                 'robot',
-                "kind of command, of joints; robot: that of the robot's file",
+                'kind of command, of joints; robot: as the robot file says',
                 choices=('robot', *(name for name, one in OUTPUTS.items() if one.of_joints)),
             ),
             SEED,

@@ -11,50 +11,38 @@ class Output:
     """Type of its message; empty: nothing is sent."""
     topic: str
     """Default topic."""
-    of_joints: bool
-    """Whether joints are commanded, not the tool."""
-    is_velocity: bool
-    """Whether velocities are commanded: the set-point then follows the measured arm."""
     if_killed: str
     """What the arm does if the node that commands it is killed."""
+    of_joints: bool = False
+    """Whether joints are commanded, not the tool."""
+    is_velocity: bool = False
+    """Whether velocities are commanded: the set-point then follows the measured arm."""
 
 
 OUTPUTS = {
     'twist': Output(
         'geometry_msgs/msg/TwistStamped',
         'twist_command',
-        of_joints=False,
+        "stops after Servo's `incoming_command_timeout`",
         is_velocity=True,
-        if_killed="stops after Servo's `incoming_command_timeout`",
     ),
-    'pose': Output(
-        'geometry_msgs/msg/PoseStamped',
-        'pose_command',
-        of_joints=False,
-        is_velocity=False,
-        if_killed='stays at the last pose',
-    ),
+    'pose': Output('geometry_msgs/msg/PoseStamped', 'pose_command', 'stays at the last pose'),
     'joint_trajectory': Output(
         'trajectory_msgs/msg/JointTrajectory',
         'joint_trajectory',
+        'stays at the last point',
         of_joints=True,
-        is_velocity=False,
-        if_killed='stays at the last point',
     ),
     'joint_position': Output(
-        'std_msgs/msg/Float64MultiArray',
-        'commands',
-        of_joints=True,
-        is_velocity=False,
-        if_killed='stays at the last point',
+        'std_msgs/msg/Float64MultiArray', 'commands', 'stays at the last point', of_joints=True
     ),
     'joint_velocity': Output(
         'std_msgs/msg/Float64MultiArray',
         'commands',
+        'moves on until the timeout of the hardware interface',
         of_joints=True,
         is_velocity=True,
-        if_killed='moves on until the timeout of the hardware interface',
     ),
-    'none': Output('', '', of_joints=False, is_velocity=False, if_killed=''),
+    'none': Output('', '', ''),
 }
 """By name. ``ros/common/arm_output.py`` writes their messages; docs/deploy.md describes them."""
