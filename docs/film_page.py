@@ -25,7 +25,7 @@ import imageio.v3 as imageio
 from mher_ros.policy.onnx_policy import load
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import place_workspace
-from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.bringup.node_process import node_process
 from mher_ros.view.access_control import HOST
 import numpy as np
 

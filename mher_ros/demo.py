@@ -15,8 +15,8 @@ from mher_ros.policy import load
 from mher_ros.policy.onnx_policy import OnnxPolicy
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import place_workspace
+from mher_ros.ros.bringup.node_process import node_process
 from mher_ros.ros.bringup.processes import run_bringup
-from mher_ros.ros.common.node_process import node_process
 from mher_ros.ros.deploy.goal_trials import GoalTrial, run_goal_trials
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.tasks import task_class

@@ -8,6 +8,7 @@ import sys
 
 from catkin_pkg.package import parse_package
 import mher_ros
+from mher_ros.robots.outputs import OUTPUTS
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +36,7 @@ def test_manifest_names_every_package_of_ros_that_is_imported(manifest):
     }
     of_ros = {name for name in imported if re.search('_(msgs|srvs|interfaces|py(thon)?)$', name)}
     of_ros |= imported & {'ament_index_python', 'launch', 'launch_ros', 'rclpy'}
+    of_ros |= {output.message.split('/')[0] for output in OUTPUTS.values() if output.message}
     assert {'lifecycle_msgs', 'rclpy', 'std_srvs'} <= of_ros
     assert of_ros - named == set()
 

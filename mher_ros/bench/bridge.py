@@ -13,8 +13,8 @@ from mher_ros.bench.timing import log_progress
 from mher_ros.errors import ArmError
 from mher_ros.experiments.tables import Table
 from mher_ros.interface import Vector
+from mher_ros.ros.bringup.node_process import client_node, node_process
 from mher_ros.ros.common import raw_messages
-from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
 from mher_ros.ros.common.process import run_process, StopRequest
 from mher_ros.ros.train.arm_env import sim_node_env

@@ -42,7 +42,7 @@ class EchoNode(Node):
         self._count = len(robot.joints)
         self._states = PolledTopic(self, JointState, robot.topics.joint_states)
         self.response_times = ResponseTimes(self._tick)
-        topic = getattr(robot.topics, output)
+        topic = robot.topics.commands[output]
         if output == 'twist':
             self._commands = self.create_publisher(TwistStamped, topic, RELIABLE_QUEUE)
             self._twist = TwistStamped()

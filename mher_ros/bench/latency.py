@@ -15,11 +15,11 @@ from mher_ros.bench.stationary_arm import ROBOT, StationaryArm
 from mher_ros.bench.timing import busy_cores, log_progress
 from mher_ros.experiments.tables import Table
 from mher_ros.policy.onnx_policy import load as load_policy
-from mher_ros.ros.common.node_process import node_process
+from mher_ros.ros.bringup.node_process import node_process
 import numpy as np
 from rclpy.context import Context
 
-OUTPUTS = ('twist', 'joint_trajectory')
+MEASURED = ('twist', 'joint_trajectory')
 NODES = {'policy': 'response_times', 'echo': 'echo_node', 'rclpy': 'echo_node'}
 """The node and its baselines, each with the module of ``mher_ros.bench`` that runs it."""
 RCLPY_RATE = 100
@@ -45,7 +45,7 @@ NOTE = (
 
 def measure(seconds: int, rates: Sequence[int], seed: int, policy: str | None = None) -> Result:
     """Publish joint states of an arm that does not move, and time the commands that answer."""
-    # For each of ``OUTPUTS`` and each rate [Hz], joint states go in turn to a policy_node, whose
+    # For each of ``MEASURED`` and each rate [Hz], joint states go in turn to a policy_node, whose
     # goal is the position of the tool, and to an echo_node with the same topics, for ``seconds``
     # without load and as long with load.
     conditions: list[dict[str, Any]] = []
@@ -54,7 +54,7 @@ def measure(seconds: int, rates: Sequence[int], seed: int, policy: str | None = 
     load_policy(path)  # A bad file fails here at once; nodes would take a while to report it.
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     with Context() as context:
-        for output, rate in itertools.product(OUTPUTS, rates):
+        for output, rate in itertools.product(MEASURED, rates):
             found, times = _measure_nodes(context, path, output, rate, seconds)
             conditions += found
             samples |= times

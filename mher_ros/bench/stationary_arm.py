@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Mapping
-import dataclasses
 import subprocess
 import time
 
@@ -49,15 +48,15 @@ class StationaryArm:
         self._executor.add_node(node)
         self._writer = JointStateWriter(plant.joint_names, plant.frame)
         self._positions, self._velocities = plant.joint_state()
-        topics = dataclasses.asdict(Topics())
+        topics = Topics()
         model = String(data=urdf_of(plant.model, 'fetch', plant.joint_names, plant.frame))
         self._states, self._commands, self._models = {}, [], []
         for namespace in nodes:
-            topic = f'{namespace}/{topics["joint_states"]}'
+            topic = f'{namespace}/{topics.joint_states}'
             self._states[namespace] = node.create_publisher(JointState, topic, RELIABLE_QUEUE)
-            topic = f'{namespace}/{topics[output]}'
+            topic = f'{namespace}/{topics.commands[output]}'
             self._commands.append(PolledTopic(node, MESSAGES[output], topic))
-            topic = f'{namespace}/{topics["robot_description"]}'
+            topic = f'{namespace}/{topics.robot_description}'
             self._models.append(node.create_publisher(String, topic, LATCHED))
             self._models[-1].publish(model)
         first = next(iter(nodes))

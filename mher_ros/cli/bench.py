@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from mher_ros.cli import arguments
 from mher_ros.cli.arguments import Argument, argument, Command, FAILED, INTERRUPTED, JSON, option
+from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.ros.bringup.processes import require_rclpy
 
 KEPT = Path('runs') / 'bench'
@@ -87,7 +88,12 @@ BENCHMARKS = {
         (
             option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
             _count('--goals', 100, 'number of goals'),
-            argument('--output', 'output (default: as the robot file says)', default='robot'),
+            option(
+                '--output',
+                'robot',
+                'kind of command; robot: as the robot file says',
+                choices=('robot', *(name for name in OUTPUTS if name != 'none')),
+            ),
             option(
                 '--controller',
                 'both',
@@ -107,8 +113,8 @@ BENCHMARKS = {
             option(
                 '--output',
                 'robot',
-                "kind of command, of joints; robot: that of the robot's file",
-                choices=('robot', 'joint_position', 'joint_trajectory', 'joint_velocity'),
+                'kind of command, of joints; robot: as the robot file says',
+                choices=('robot', *(name for name, one in OUTPUTS.items() if one.of_joints)),
             ),
             SEED,
         ),

@@ -64,11 +64,10 @@ class Topics:
 
     robot_description: str = ROBOT_DESCRIPTION
     joint_states: str = 'joint_states'
-    twist: str = OUTPUTS['twist'].topic
-    pose: str = OUTPUTS['pose'].topic
-    joint_trajectory: str = OUTPUTS['joint_trajectory'].topic
-    joint_position: str = OUTPUTS['joint_position'].topic
-    joint_velocity: str = OUTPUTS['joint_velocity'].topic
+    commands: Mapping[str, str] = dataclasses.field(
+        default_factory=lambda: {name: one.topic for name, one in OUTPUTS.items() if one.message}
+    )
+    """By output."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -267,8 +266,12 @@ def _box(settings: Settings) -> Box | None:
 
 
 def _topics(settings: Settings) -> Topics:
-    defaults = dataclasses.asdict(Topics())
-    topics = Topics(**{name: settings.topic(name, defaults[name]) for name in defaults})
+    usual = Topics()
+    topics = Topics(
+        settings.topic('robot_description', usual.robot_description),
+        settings.topic('joint_states', usual.joint_states),
+        {name: settings.topic(name, topic) for name, topic in usual.commands.items()},
+    )
     settings.finish()
     return topics
 

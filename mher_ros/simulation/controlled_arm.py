@@ -5,6 +5,7 @@ import math
 
 from mher_ros.interface import Vector
 from mher_ros.robots.arm_model import ArmModel, TOOL
+from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.simulation.plant import JointDrivenPlant, Plant
 import mujoco
 import numpy as np
@@ -64,7 +65,7 @@ class ControlledArm(Plant):
         """Move for one period with a command to ``controller``."""
         self._under_way.append((self.controller, command))
         controller, command = self._under_way.popleft()
-        is_velocity = controller in ('joint_velocity', 'twist')
+        is_velocity = OUTPUTS[controller].is_velocity
         if controller != self._running:
             self._start(controller, is_velocity)
         if is_velocity or command is not None:

@@ -1,9 +1,11 @@
 """A simulated arm with masses, forces and contacts, and a drive on each joint."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from mher_ros.simulation.drives import POSITION_GAIN
+from mher_ros.robots.scene import Obstacle
+from mher_ros.simulation.drives import Drives, POSITION_GAIN
+from mher_ros.simulation.obstacles import add_obstacles
 from mher_ros.simulation.plant import JointDrivenPlant
 import mujoco
 import numpy as np
@@ -27,7 +29,16 @@ class DrivenPlant(JointDrivenPlant):
     """
 
     period = PERIOD
-    _start: NDArray[np.float64]  # initial joint positions (k,)
+
+    def _begin(
+        self, model: mujoco.MjModel, start: NDArray[np.float64], speeds: NDArray[np.float64]
+    ) -> None:
+        """``start``: initial joint positions (k,); ``speeds``: velocity limits (k,)."""
+        self.model, self.data = model, mujoco.MjData(model)
+        self._start, self._commanded = start, list(range(len(start)))
+        self._drives = Drives(CRUISE * speeds, TIMESTEP)
+        self._tune_drives()
+        self.reset()
 
     def reset(self, seed: int | None = None) -> None:
         """Put the arm at rest in its initial state, which is not random."""
@@ -58,6 +69,17 @@ class DrivenPlant(JointDrivenPlant):
         model.actuator_gainprm[:, 0] = POSITION_GAIN * gain
         model.actuator_biasprm[:, 1] = -POSITION_GAIN * gain
         model.actuator_biasprm[:, 2] = DAMPING - gain
+
+
+def compile_arm(spec: Any, obstacles: Sequence[Obstacle]) -> mujoco.MjModel:
+    """Compile an ``MjSpec`` with drives, and obstacles in its world."""
+    add_obstacles(spec, obstacles)
+    spec.option.timestep = TIMESTEP
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    model = spec.compile()
+    # Not in the spec: there it depends on MuJoCo's version whether they are one number or three.
+    model.dof_damping[:], model.jnt_stiffness[:] = DAMPING, 0.0
+    return model
 
 
 def add_drive(spec: Any, joint: Any, effort: float) -> None:

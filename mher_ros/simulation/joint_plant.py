@@ -14,16 +14,7 @@ from mher_ros.robots.arm_model import ToolKinematics
 from mher_ros.robots.description import Pose
 from mher_ros.robots.scene import Obstacle
 from mher_ros.simulation.arms import Arm, ARMS
-from mher_ros.simulation.driven_plant import (
-    add_drive,
-    CRUISE,
-    DAMPING,
-    DrivenPlant,
-    remove,
-    TIMESTEP,
-)
-from mher_ros.simulation.drives import Drives
-from mher_ros.simulation.obstacles import add_obstacles
+from mher_ros.simulation.driven_plant import add_drive, compile_arm, DrivenPlant, remove
 from mher_ros.tasks import make
 from mher_ros.tasks.mujoco_task import joint_name, MujocoTask, package_folder
 from mher_ros.tasks.sawyer_reach import SCENE
@@ -52,18 +43,13 @@ class JointPlant(DrivenPlant):
         self.command_names = tuple(arm.joints)
         self._arm = [self.joint_names.index(name) for name in self.command_names]
         self._fixed_positions, _ = rest.joint_state()
-        self._start = self._fixed_positions[self._arm]
-        self._commanded = list(range(len(self.command_names)))
         limits = arm.joints.values()
         self._lower = np.array([limit.lower for limit in limits])
         self._upper = np.array([limit.upper for limit in limits])
-        speeds = CRUISE * np.array([limit.velocity for limit in limits])
-        self._drives = Drives(speeds, TIMESTEP)
-        self.model = _build_model(task, arm, rest, obstacles)
-        self.data = mujoco.MjData(self.model)
-        self._tune_drives()
-        self._kinematics = ToolKinematics(self.model, **TOOLS[task])
-        self.reset()
+        speeds = np.array([limit.velocity for limit in limits])
+        model = _build_model(task, arm, rest, obstacles)
+        self._begin(model, self._fixed_positions[self._arm], speeds)
+        self._kinematics = ToolKinematics(model, **TOOLS[task])
 
     def joint_state(self) -> tuple[Vector, Vector]:
         """Return positions and velocities of all joints; those of other parts never move."""
@@ -101,13 +87,7 @@ def _build_model(
         if np.isfinite(limits.lower):
             joint.range = (limits.lower, limits.upper)
         add_drive(spec, joint, limits.effort)
-    add_obstacles(spec, obstacles)
-    spec.option.timestep = TIMESTEP
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    model = spec.compile()
-    # Not in the spec: there it depends on MuJoCo's version whether they are one number or three.
-    model.dof_damping[:], model.jnt_stiffness[:] = DAMPING, 0.0
-    return model
+    return compile_arm(spec, obstacles)
 
 
 def _load_scene(task: str) -> Any:

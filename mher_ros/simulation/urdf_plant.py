@@ -6,16 +6,7 @@ from typing import Any
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.model_file import find_file, parse_model, read_model
 from mher_ros.robots.robot import Robot, RobotError
-from mher_ros.simulation.driven_plant import (
-    add_drive,
-    CRUISE,
-    DAMPING,
-    DrivenPlant,
-    remove,
-    TIMESTEP,
-)
-from mher_ros.simulation.drives import Drives
-from mher_ros.simulation.obstacles import add_obstacles
+from mher_ros.simulation.driven_plant import add_drive, compile_arm, DrivenPlant, remove
 from mher_ros.simulation.urdf_scene import UrdfScene, with_found_meshes
 import mujoco
 import numpy as np
@@ -44,15 +35,10 @@ class UrdfPlant(DrivenPlant):
             )
         self.frame = arm.base_frame
         self.joint_names = self.command_names = arm.joint_names
-        self._commanded = list(range(len(arm.joint_names)))
         self._lower, self._upper = arm.lower, arm.upper
-        self._drives = Drives(CRUISE * arm.velocity_limits, TIMESTEP)
-        self._start = np.array([robot.home.get(name, 0.0) for name in arm.joint_names])
-        touching = _touching(self._build(robot, ()), self._start)
-        self.model = self._build(robot, touching)
-        self.data = mujoco.MjData(self.model)
-        self._tune_drives()
-        self.reset()
+        start = np.array([robot.home.get(name, 0.0) for name in arm.joint_names])
+        touching = _touching(self._build(robot, ()), start)
+        self._begin(self._build(robot, touching), start, arm.velocity_limits)
         middle = self.tool_pose()[0] / 2.0
         self.camera = {'lookat': middle, 'distance': 2.0, 'azimuth': 135.0, 'elevation': -20.0}
 
@@ -88,13 +74,7 @@ class UrdfPlant(DrivenPlant):
             add_drive(spec, joint, efforts.get(joint.name, EFFORT))
         for one, other in touching:
             spec.add_exclude(bodyname1=one, bodyname2=other)
-        add_obstacles(spec, robot.scene)
-        spec.option.timestep = TIMESTEP
-        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-        model = spec.compile()
-        # Not in the spec: there it depends on MuJoCo's version whether it is one number or three.
-        model.dof_damping[:] = DAMPING
-        return model
+        return compile_arm(spec, robot.scene)
 
 
 def _touching(model: mujoco.MjModel, home: NDArray[np.float64]) -> list[tuple[str, str]]:

@@ -14,7 +14,6 @@ import bisect
 from collections import Counter
 import json
 from pathlib import Path
-import re
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import tempfile
 import time
 from xml.etree import ElementTree
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from judge import Command, Judge, Limits, Record
 import numpy as np
 from outside_arm import DEFAULT_TOPICS, OutsideArm, ROBOTS
@@ -36,13 +36,14 @@ from trajectory_msgs.msg import JointTrajectory
 import yaml
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+STATUSES = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 EPISODE = 50
 """Steps of an episode."""
 HALF, MARGIN = 0.15, 0.05
 """Of the box of goals, and how far around it the tool may go, if the file gives no box [m]."""
 CONTROL_PERIOD = 0.04  # between two steps [s]
-BLOCKED = re.compile(r'the arm was stopped \((not_following|outside_box)\)')
-"""What train_node says when something blocks the arm, or pushes its tool out of the box."""
+BLOCKED = ('not_following', 'outside_box')
+"""Stops if something blocks the arm, or pushes its tool out of the box."""
 MOST_LOST = 0.02  # share of commands that may be lost on the way to the judge
 BEFORE = 3  # commands after a lost one that tell how the arm moves
 TOOL = 'judged_tool'
@@ -57,7 +58,7 @@ class Explorer:
         self._lockstep = options.stepping == 'lockstep'
         self._output = 'joint_trajectory' if self._lockstep else self._file['output']
         self._commands, self._measured, self._frozen = [], [], []
-        self._stops, self._is_done = Counter(), False
+        self._stops, self._is_done, self._ended_by = Counter(), False, ''
         self._number, self._lost = 0, []
         self._model = None
         self._looked_at, self._waited = time.time(), {}
@@ -69,6 +70,7 @@ class Explorer:
         kind = JointTrajectory if self._output == 'joint_trajectory' else Float64MultiArray
         node.create_subscription(String, 'robot_description', self._on_model, LATCHED)
         node.create_subscription(JointState, 'joint_states', self._on_state, 1000)
+        node.create_subscription(DiagnosticStatus, 'train_node/status', self._on_status, STATUSES)
         self._told = node.create_subscription(kind, topics[self._output], self._on_command, 1000)
         self._reset = node.create_client(Trigger, 'sim_node/reset')
 
@@ -108,6 +110,7 @@ class Explorer:
             'set': ' '.join(f'{key}={value}' for key, value in choices.items()),
         }
         before, logged = len(self._commands), Path(log.name).stat().st_size
+        self._ended_by = ''
         train = self._start('train_node', parameters, log)
         processes.append(train)
         while train.poll() is None:
@@ -117,11 +120,10 @@ class Explorer:
             self._look(processes)
         processes.remove(train)
         if train.returncode:
-            said = Path(log.name).read_text()[logged:]
-            stopped = BLOCKED.search(said)
-            if self._lockstep or stopped is None or len(self._commands) == before:
+            if self._ended_by not in BLOCKED or len(self._commands) == before:
+                said = Path(log.name).read_text()[logged:]
                 raise SystemExit(f'train_node failed: {said[-2000:]}')
-            self._stops[stopped[1]] += 1
+            self._stops[self._ended_by] += 1
             answer = self._reset.call_async(Trigger.Request())
             while not answer.done():
                 self._look(processes)
@@ -174,6 +176,10 @@ class Explorer:
         ElementTree.SubElement(joint, 'child', link=TOOL)
         text = ElementTree.tostring(top, encoding='unicode')
         self._model = OutsideArm(text, self._file['base_frame'], TOOL, self._file['joints'])
+
+    def _on_status(self, message):
+        values = {pair.key: json.loads(pair.value) for pair in message.values}
+        self._ended_by = values['ended_by']
 
     def _on_state(self, message, info):
         if self._model is not None:

@@ -3,7 +3,7 @@
 import json
 
 from mher_ros.files import CHECKPOINT, EPISODES, POLICY
-from mher_ros.learning.checkpoint import load_checkpoint, save_checkpoint
+from mher_ros.learning.run.checkpoint import load_checkpoint, save_checkpoint
 from mher_ros.policy.contract import CONTRACT_KEY
 from mher_ros.policy.onnx_policy import BLANK, seal, SEAL_KEY
 import numpy as np

@@ -8,10 +8,10 @@ from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
-from mher_ros.learning.checkpoint import check_same_structure
 from mher_ros.learning.config import RngStream, TrainConfig
 from mher_ros.learning.core.networks import Policy
 from mher_ros.learning.core.replay_buffer import (
+    check_array,
     Episode,
     EpisodeReplay,
     Floats,
@@ -190,3 +190,19 @@ def _load_optimiser(optimiser: torch.optim.Optimizer, saved: dict[str, Any]) -> 
         for key, value in state.items():
             expected = torch.zeros(()) if key == 'step' else parameter.detach()
             check_same_structure(f'optimiser.{key}', value, torch.zeros_like(expected))
+
+
+def check_same_structure(where: str, found: Any, expected: Any) -> None:
+    """Raise ValueError unless keys, types, shapes and dtypes agree and tensors are finite."""
+    if type(found) is not type(expected):
+        raise ValueError(
+            f'{where}: expected a {type(expected).__name__}, got a {type(found).__name__}'
+        )
+    if isinstance(expected, dict):
+        if found.keys() != expected.keys():
+            differ = sorted(map(str, found.keys() ^ expected.keys()))
+            raise ValueError(f'{where}: the keys differ: {", ".join(differ[:5])}')
+        for key, value in expected.items():
+            check_same_structure(f'{where}.{key}', found[key], value)
+    elif isinstance(expected, Tensor):
+        check_array(where, found.numpy(), expected.numpy())

@@ -4,7 +4,6 @@ import dataclasses
 from typing import Any
 
 from mher_ros.interface import TaskInterface
-from mher_ros.learning.checkpoint import check_array
 from mher_ros.tasks.task import Array
 import numpy as np
 from numpy.random import Generator
@@ -180,3 +179,10 @@ class ModelReplay:
         check_array('rows', state['rows'], self._rows[:held])
         self._rows[:held] = state['rows']
         self.stored = int(stored)
+
+
+def check_array(where: str, found: NDArray[Any], expected: NDArray[Any]) -> None:
+    """Raise ValueError unless shape and dtype agree and all numbers are finite."""
+    kinds = [f'{array.dtype} of shape {array.shape}' for array in (expected, found)]
+    if kinds[0] != kinds[1] or not np.isfinite(found).all():
+        raise ValueError(f'{where}: expected finite {kinds[0]}, got {kinds[1]}')

@@ -11,13 +11,12 @@ from typing import Any
 from mher_ros.errors import ArmError, EpisodeLostError, MherError, StopRequested, TRIES
 from mher_ros.files import CHECKPOINT, EPISODES
 from mher_ros.interface import TaskInterface
-from mher_ros.learning import checkpoint
 from mher_ros.learning.baselines.plangan import PlanGanAgent
-from mher_ros.learning.checkpoint import CheckpointError
 from mher_ros.learning.config import RngStream, TrainConfig
 from mher_ros.learning.core.agent import Agent
-from mher_ros.learning.core.learner import Learner
+from mher_ros.learning.core.learner import check_same_structure, Learner
 from mher_ros.learning.core.replay_buffer import Episode, Floats
+from mher_ros.learning.run.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from mher_ros.learning.run.episodes import EpisodeRecorder, EpisodesError
 from mher_ros.learning.run.progress import Progress, Row, WALL_TIME
 from mher_ros.options import OptionError
@@ -81,7 +80,7 @@ class Trainer:
     def resume(self) -> None:
         assert self._folder is not None
         path = self._folder / CHECKPOINT
-        state = checkpoint.load_checkpoint(path)
+        state = load_checkpoint(path)
         try:
             saved = json.loads(state['config'])
             for key, value in json.loads(json.dumps(_fixed_options(self._config))).items():
@@ -142,7 +141,7 @@ class Trainer:
             'updates_left': self._updates_left,
             'seconds': self._seconds(),
         }
-        checkpoint.save_checkpoint(self._folder / CHECKPOINT, state)
+        save_checkpoint(self._folder / CHECKPOINT, state)
 
     def run(
         self,
@@ -288,7 +287,7 @@ class Trainer:
             return None
         policy = self.agent.policy
         expected = {} if policy is None else dict(policy.state_dict())
-        checkpoint.check_same_structure('best', best['policy'], expected)
+        check_same_structure('best', best['policy'], expected)
         float(best['evaluation']['success_rate'])
         if not all(type(best[key]) is int for key in ('env_steps', 'episodes', 'updates')):
             raise ValueError('best: expected counts')

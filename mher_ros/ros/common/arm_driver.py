@@ -62,7 +62,7 @@ class ArmDriver:
         self._states = PolledTopic(node, JointState, robot.topics.joint_states, BEST_EFFORT)
         self._commands: ArmOutput | None = None
         if output != 'none':
-            topic = getattr(robot.topics, output)
+            topic = robot.topics.commands[output]
             self._commands = ArmOutput(
                 node, output, topic, arm.base_frame, arm.joint_names, path.period
             )

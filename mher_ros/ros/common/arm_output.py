@@ -1,25 +1,27 @@
 """The messages of an arm's commands, as controllers take them."""
 
 from array import array
+import importlib
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped, TwistStamped
 from mher_ros.control.motion import Command
+from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.ros.common.geometry import set_quaternion, set_vector
 from mher_ros.ros.common.polled_topic import RELIABLE_QUEUE
 from mher_ros.ros.common.raw_messages import TrajectoryWriter
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
-from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory
 
-MESSAGES: dict[str, Any] = {
-    'twist': TwistStamped,
-    'pose': PoseStamped,
-    'joint_trajectory': JointTrajectory,
-    'joint_position': Float64MultiArray,
-    'joint_velocity': Float64MultiArray,
+
+def _message_type(name: str) -> Any:
+    """Return the class of a message type, such as ``std_msgs/msg/String``."""
+    package, folder, kind = name.split('/')
+    return getattr(importlib.import_module(f'{package}.{folder}'), kind)
+
+
+MESSAGES = {
+    name: _message_type(output.message) for name, output in OUTPUTS.items() if output.message
 }
 """Type of the message by the name of the output; with ``none`` nothing is sent."""
 DELIVERY = Duration(seconds=0.5)  # longest time for the last command to be received
@@ -44,7 +46,7 @@ class ArmOutput:
         self._publisher = node.create_publisher(MESSAGES[kind], topic, RELIABLE_QUEUE)
         self._message = MESSAGES[kind]()
         self._trajectory = TrajectoryWriter(joints, period)
-        if kind in ('twist', 'pose'):
+        if not OUTPUTS[kind].of_joints:
             self._message.header.frame_id = frame
 
     @property
@@ -59,7 +61,7 @@ class ArmOutput:
     def write(self, command: Command) -> bytes:
         """Return the message of a command, serialised: sending it then takes little time."""
         message, kind = self._message, self._kind
-        if kind in ('twist', 'pose'):
+        if not OUTPUTS[kind].of_joints:
             message.header.stamp = self._clock.now().to_msg()
             if kind == 'twist':
                 set_vector(message.twist.linear, command.tool_velocity)
@@ -67,8 +69,8 @@ class ArmOutput:
                 set_vector(message.pose.position, command.tool_position)
                 set_quaternion(message.pose.orientation, command.orientation)
             return serialize_message(message)
-        is_velocity = kind == 'joint_velocity'
-        values = command.joint_velocities if is_velocity else command.joint_positions
+        of_velocity = OUTPUTS[kind].is_velocity
+        values = command.joint_velocities if of_velocity else command.joint_positions
         assert values is not None
         if kind == 'joint_trajectory':
             return self._trajectory.write(0, values)

@@ -193,6 +193,8 @@ class TrainingStatus(NodeStatus):
     """In real time: where the tool is kept."""
     speed_cap: float | None = None
     """In real time: of the tool [m/s]."""
+    ended_by: str = ''
+    """In real time: code of the stop that ended the run, as the ``state`` of a deployment."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from geometry_msgs.msg import PointStamped
 from mher_ros.control.safety_monitor import Status
 from mher_ros.errors import ArmError
 from mher_ros.robots.workspace import GoalError, Refusal
-from mher_ros.ros.common.node_process import client_node
+from mher_ros.ros.bringup.node_process import client_node
 from mher_ros.ros.common.status import (
     ACCEPTED,
     DeploymentStatus,

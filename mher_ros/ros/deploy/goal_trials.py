@@ -12,9 +12,9 @@ from mher_ros.errors import ArmError
 from mher_ros.interface import Vector
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import GoalError
+from mher_ros.ros.bringup.node_process import client_node, node_process
 from mher_ros.ros.bringup.node_spec import defaults_for_nodes
 from mher_ros.ros.common.geometry import numbers_of
-from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.deploy.goal_client import GoalClient
 import numpy as np
 from sensor_msgs.msg import JointState

@@ -18,10 +18,10 @@ from mher_ros.ros.common.parameters import declare
 from mher_ros.ros.common.process import StopRequest
 from mher_ros.ros.common.spinning import spinning
 from mher_ros.ros.common.status import DeploymentStatus, Level, StatusPublisher
-from mher_ros.ros.common.stop_services import StopServices
 
 # At start: loading libraries later would block all threads, and with them ~/stop.
 from mher_ros.ros.deploy.deployment import Deployment, PolicyOptions
+from mher_ros.ros.deploy.stop_services import StopServices
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 

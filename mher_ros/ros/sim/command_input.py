@@ -88,21 +88,23 @@ class RobotInput(_Commands):
         super().__init__(node)
         self._arm, self._names = arm, arm.command_names
         self._trajectory: Trajectory | None = None
-        shared = topics.joint_velocity == topics.joint_position
-        vector = 'joint_velocity' if shared and output == 'joint_velocity' else 'joint_position'
         readers: dict[str, Callable[[bytes], Vector]] = {
             'twist': lambda raw: read_twist(raw, arm.frame),
             'pose': self._read_pose,
-            vector: self._read_vector,
+            'joint_position': self._read_vector,
+            'joint_velocity': self._read_vector,
         }
-        if not shared:
-            readers['joint_velocity'] = self._read_vector
+        if topics.commands['joint_velocity'] == topics.commands['joint_position']:
+            ignored = 'joint_position' if output == 'joint_velocity' else 'joint_velocity'
+            del readers[ignored]
         # Reliable: a single message that is published by hand is not repeated.
         self._inputs = [
-            (output, PolledTopic(node, MESSAGES[output], getattr(topics, output), RELIABLE), read)
+            (output, PolledTopic(node, MESSAGES[output], topics.commands[output], RELIABLE), read)
             for output, read in readers.items()
         ]
-        self._trajectories = PolledTopic(node, JointTrajectory, topics.joint_trajectory, RELIABLE)
+        self._trajectories = PolledTopic(
+            node, JointTrajectory, topics.commands['joint_trajectory'], RELIABLE
+        )
 
     def take(self, deadline: float) -> tuple[int, Vector] | None:
         """Wait for a trajectory; return the stamp [ns] that it answers and its last point (k,)."""

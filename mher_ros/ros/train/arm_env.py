@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium
 from mher_ros.errors import EpisodeLostError, TRIES
 from mher_ros.interface import Vector
+from mher_ros.ros.bringup.node_process import client_node, node_process
 from mher_ros.ros.bringup.node_spec import defaults_for_nodes
-from mher_ros.ros.common.node_process import client_node, node_process
 from mher_ros.ros.common.spinning import spinning
 from mher_ros.ros.train.lockstep_link import JointVectors, LockstepLink
 from mher_ros.ros.train.real_time_link import RealTimeLink

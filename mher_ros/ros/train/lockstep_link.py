@@ -303,7 +303,7 @@ class RobotLink(LockstepLink):
         self._period = round(task.command_period * SECOND)
         self._expected = {'arm': robot.name, 'commands': 'positions'}
         self._commands = self._node.create_publisher(
-            JointTrajectory, robot.topics.joint_trajectory, RELIABLE_QUEUE
+            JointTrajectory, robot.topics.commands['joint_trajectory'], RELIABLE_QUEUE
         )
         self._write = raw_messages.TrajectoryWriter(arm.joint_names, task.command_period).write
         self._stepped = task.stepped_arm()

@@ -74,6 +74,7 @@ class RealTimeLink(ArmLink):
         self._period = task.interface.control_period
         self._due = 0.0
         self.repeats = 0  # number of control periods without an action in time
+        self.ended_by = ''  # code of the stop that ended the run
         self._failure: Exception | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name='arm', daemon=True)
@@ -143,7 +144,7 @@ class RealTimeLink(ArmLink):
 
     def _error(self, code: str) -> ArmError:
         """Return the error that ends the run, for a reason with this code."""
-        monitor = self._path.monitor
+        monitor, self.ended_by = self._path.monitor, code
         return ArmError(
             f'the arm was stopped ({code}): {self.driver.sentence(monitor.status, monitor.reason)}'
             '; when it is safe to move, continue with resume:=true'

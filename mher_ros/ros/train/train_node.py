@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from mher_ros.control.stop_latch import StopLatch
-from mher_ros.errors import StopRequested
+from mher_ros.errors import ArmError, StopRequested
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.run.arguments import RunArguments
 from mher_ros.learning.run.progress import curve_of, Pace, Progress, Row, row_text
@@ -115,6 +115,9 @@ class TrainNode(Node):
                 arm=(self.env, evaluator.run),
                 on_start=self._show_virtual_goals,
             )
+        except ArmError:
+            self._status.publish()  # with the stop that ended the run
+            raise
         finally:
             self.env.close()
         logger.info(f'stopped after {trainer.env_steps} steps: {ending.value}')
@@ -157,6 +160,7 @@ class TrainNode(Node):
         if isinstance(self.env.link, RealTimeLink):
             path, box = self.env.link.driver.path, self.env.link.box
             arm = {'arm': path.monitor.status.code, 'box': box_of(*box)}
+            arm['ended_by'] = self.env.link.ended_by
             arm['speed_cap'], why = path.limits.speed, f': {path.monitor.reason}'
         return TrainingStatus(
             'waiting_for_arm' if waits else progress.state,

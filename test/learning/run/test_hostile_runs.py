@@ -8,12 +8,12 @@ import zipfile
 
 from mher_ros.errors import MherError
 from mher_ros.files import CHECKPOINT, CONFIG, EPISODES
-from mher_ros.learning.checkpoint import (
+from mher_ros.learning.config import load_config
+from mher_ros.learning.run.checkpoint import (
     CheckpointError,
     load_checkpoint,
     save_checkpoint,
 )
-from mher_ros.learning.config import load_config
 from mher_ros.learning.run.episodes import EpisodesError, read_episodes
 from mher_ros.learning.run.session import export_run
 import numpy as np

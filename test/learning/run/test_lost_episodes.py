@@ -4,7 +4,7 @@ import csv
 
 from mher_ros.errors import ArmError, EpisodeLostError, StopRequested, TRIES
 from mher_ros.files import CHECKPOINT
-from mher_ros.learning.checkpoint import load_checkpoint
+from mher_ros.learning.run.checkpoint import load_checkpoint
 from mher_ros.learning.run.progress import Progress
 from mher_ros.learning.run.session import start_training
 from mher_ros.learning.run.trainer import StopReason

@@ -8,8 +8,8 @@ import sys
 
 from killed_runs import run_until_killed
 from mher_ros.files import CHECKPOINT
-from mher_ros.learning.checkpoint import CheckpointError
 from mher_ros.learning.config import load_config, make_config
+from mher_ros.learning.run.checkpoint import CheckpointError
 from mher_ros.learning.run.session import export_run
 from mher_ros.learning.run.trainer import StopReason
 from mher_ros.options import OptionError, override

@@ -4,10 +4,10 @@ import dataclasses
 import sys
 
 from mher_ros.files import CHECKPOINT, EPISODES
-from mher_ros.learning.checkpoint import load_checkpoint
 from mher_ros.learning.config import load_config, make_config
 from mher_ros.learning.core.actor_critic import CriticTarget
 from mher_ros.learning.core.learner import DivergedError
+from mher_ros.learning.run.checkpoint import load_checkpoint
 from mher_ros.learning.run.episodes import read_episodes
 from mher_ros.learning.run.progress import Progress, TerminalDisplay
 from mher_ros.learning.run.session import export_run, exported_text

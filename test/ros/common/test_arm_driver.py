@@ -34,7 +34,9 @@ class Driven:
         self.driver = ArmDriver(
             node, robot, arm, self.controller.path, robot.output, self.latch, latency
         )
-        self.commands = self.peer.listen(Float64MultiArray, robot.topics.joint_position)
+        self.commands = self.peer.listen(
+            Float64MultiArray, robot.topics.commands['joint_position']
+        )
         self._states = self.peer.talk(JointState, 'joint_states')
         positions = [robot.home[name] for name in robot.joints]
         self._state = JointState(name=list(robot.joints), position=positions)

@@ -69,9 +69,9 @@ def test_policy_node_goes_on_and_still_moves_its_arm(deploy):
 def test_sim_node_goes_on_and_still_takes_joint_commands(world, stepping):
     node = world.sim_node(stepping=stepping, robot='fetch')
     peer = world.peer()
-    topics = [(JointTrajectory, Topics().joint_trajectory)]
+    topics = [(JointTrajectory, Topics().commands['joint_trajectory'])]
     if stepping == 'realtime':
-        topics.append((Float64MultiArray, Topics().joint_position))
+        topics.append((Float64MultiArray, Topics().commands['joint_position']))
     publish_malformed(peer, node, 'sim_node', *topics)
     peer.listen(JointState, 'joint_states').wait_for()
 

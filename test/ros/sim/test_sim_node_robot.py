@@ -66,11 +66,11 @@ def test_it_is_commanded_where_the_real_arms_controllers_are(simulated):
     check_status(peer, robot.name)
     wait_until_at(states, robot, home_of(robot))
     target = home_of(robot) + 0.1
-    trajectories = peer.talk(JointTrajectory, robot.topics.joint_trajectory)
+    trajectories = peer.talk(JointTrajectory, robot.topics.commands['joint_trajectory'])
     point = JointTrajectoryPoint(positions=target[::-1].tolist())
     trajectories.publish(JointTrajectory(joint_names=robot.joints[::-1], points=[point]))
     wait_until_at(states, robot, target)
-    vectors = peer.talk(Float64MultiArray, robot.topics.joint_position)
+    vectors = peer.talk(Float64MultiArray, robot.topics.commands['joint_position'])
     vectors.publish(Float64MultiArray(data=home_of(robot).tolist()))
     wait_until_at(states, robot, home_of(robot))
 
@@ -124,7 +124,7 @@ def test_it_takes_velocities_and_poses_and_stops_without_commands(simulated, out
         message.twist.linear.y = 0.05
     if output == 'pose':
         message.pose.position.y = goal[1]
-    commands = peer.talk(type(message), getattr(robot.topics, output))
+    commands = peer.talk(type(message), robot.topics.commands[output])
     moved = Listener()
     peer.node.create_subscription(PoseStamped, 'tool_pose', moved, 10)
     if output == 'joint_velocity':
@@ -156,7 +156,7 @@ def joints_of(state, robot, what):
 
 def test_poses_that_make_no_sense_are_refused(simulated):
     robot, peer, states = simulated
-    poses = peer.talk(PoseStamped, robot.topics.pose)
+    poses = peer.talk(PoseStamped, robot.topics.commands['pose'])
     before = int(peer.figures('sim_node', lambda told: True)['messages refused'])
     flat = PoseStamped()
     flat.pose.orientation.w = 0.0

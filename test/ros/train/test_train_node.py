@@ -3,7 +3,9 @@
 import signal
 
 from diagnostic_msgs.msg import DiagnosticArray
+from mher_ros.control.safety_monitor import Status
 from mher_ros.learning.run.episodes import read_episodes
+from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common.polled_topic import LATCHED
 from mher_ros.ros.common.status import Level, TrainingStatus
 import numpy as np
@@ -180,6 +182,21 @@ def test_a_task_that_is_not_reach_is_refused_with_a_robot(world):
     train = world.node('train_node', task='sawyer_reach', robot='ur5e')
     assert train.end() == 2
     assert 'sawyer_reach' in train.errors[0] and 'ur5e' in train.errors[0]
+
+
+def test_status_names_the_stop_that_ends_a_run_in_real_time(world, tmp_path):
+    world.sim_node(robot='ur5e', stepping='realtime')
+    parameters = {'robot': 'ur5e', 'stepping': 'realtime'}
+    steps = {'schedule.steps': '100000'}
+    train = world.train_node(tmp_path / 'run', 'reach', steps, **parameters)
+    peer = world.peer()
+    statuses = peer.follow(TrainingStatus, 'train_node')
+    assert statuses.wait_for(lambda told: told.arm == 'running', after=0).ended_by == ''
+    topic = load_robot('ur5e').topics.commands['joint_position']
+    peer.talk(Float64MultiArray, topic)  # a second node that can command the arm
+    told = statuses.wait_for(lambda told: told.ended_by)
+    assert told.ended_by == Status.OTHER_COMMANDER.code
+    assert train.end() == 1
 
 
 @pytest.mark.slow

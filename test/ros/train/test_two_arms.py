@@ -28,18 +28,25 @@ AGAIN = 5.0
 """Time after which a goal that was not reached is sent again [s]."""
 
 
-class Learner:
-    """A tiny run, and the arm that it learns with, in a namespace; the arm is paused at first."""
+SHORT = {'schedule.steps': '80'}
+"""Four episodes, and an evaluation."""
 
-    def __init__(self, world, namespace, folder, seed):
-        self.folder, self.seed = folder, seed
+
+class Learner:
+    """A tiny run, and the robot that learns, in a namespace; the robot is paused at first."""
+
+    def __init__(self, world, namespace, folder, robot, seed):
+        self.folder = folder
+        self.config = {'task.robot': robot, 'seed': seed, **SHORT}
         remap = {'__ns': namespace}
-        sim = world.node('sim_node', remap, task='point2d_large', stepping='lockstep')
-        sim.wait_for('point2d_large: .* joints, commanded by')
+        sim = world.node('sim_node', remap, robot=robot, stepping='lockstep')
+        sim.wait_for(f'{robot}: .* joints, commanded by')
         self._peer = world.peer(remap)
         self.states = self._peer.listen(JointState, 'joint_states')
         self.pause(True)
-        self.process = world.train_node(folder, remap=remap, seed=seed, arm_timeout=60.0)
+        self.process = world.train_node(
+            folder, 'reach', SHORT, remap, robot=robot, seed=seed, arm_timeout=60.0
+        )
 
     def first_state(self):
         """Return the state with which the run begins, once it waits for the next one."""
@@ -122,8 +129,8 @@ def test_arms_in_one_domain_are_trained_and_deployed_side_by_side(
 ):
     left, right = (DeployedArm(world, policy, name) for name in ('/left', '/right'))
     learners = [
-        Learner(world, f'/{name}/learner', tmp_path / name, seed)
-        for seed, name in enumerate(('left', 'right'))
+        Learner(world, f'/{name}/learner', tmp_path / name, robot, seed)
+        for seed, (name, robot) in enumerate({'left': 'fetch', 'right': 'ur5e'}.items())
     ]
     for arm in (left, right):
         arm.wait_until_ready()
@@ -133,13 +140,18 @@ def test_arms_in_one_domain_are_trained_and_deployed_side_by_side(
     left.go(ONE)
     assert not right.has_moved_from(rest)
 
-    # A pause is of one arm, too. Then both learners train side by side, beside the other arms.
+    # A pause is of one arm, too.
     waiting, going = learners
     firsts = [learner.first_state() for learner in learners]
     going.pause(False)
     going.states.wait_for(lambda state: state != firsts[1])
+    going.pause(True)
     assert waiting.states.messages[-1] == firsts[0]
-    waiting.pause(False)
+
+    # Both robots train at the same time, beside the other arms.
+    assert all(learner.process.is_running() for learner in learners)
+    for learner in learners:
+        learner.pause(False)
 
     # And so is a stop.
     rest = left.come_to_rest()
@@ -154,7 +166,7 @@ def test_arms_in_one_domain_are_trained_and_deployed_side_by_side(
 
     for learner in learners:
         assert learner.process.end() == 0
-        run, expected = run_in(learner.folder), in_process(seed=learner.seed)
+        run, expected = run_in(learner.folder), in_process('reach', **learner.config)
         assert run.rows() == expected.rows()
         assert run.policy() == expected.policy()
 

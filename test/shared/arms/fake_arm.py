@@ -56,7 +56,7 @@ class FakeArm:
         if tells_model:
             self.tell_model()
         self._states = node.create_publisher(JointState, 'joint_states', 10)
-        self.topic = getattr(self.robot.topics, output)
+        self.topic = self.robot.topics.commands[output]
         node.create_subscription(self.kind, self.topic, self.commands, 1000)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

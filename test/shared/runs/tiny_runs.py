@@ -39,7 +39,7 @@ class Run:
             ]
 
     def checkpoint(self):
-        from mher_ros.learning.checkpoint import load_checkpoint
+        from mher_ros.learning.run.checkpoint import load_checkpoint
 
         return load_checkpoint(self.folder / 'checkpoint')
 

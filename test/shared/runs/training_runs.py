@@ -3,7 +3,7 @@
 import csv
 
 from mher_ros.files import CHECKPOINT, EPISODES
-from mher_ros.learning.checkpoint import load_checkpoint
+from mher_ros.learning.run.checkpoint import load_checkpoint
 from mher_ros.learning.run.progress import Progress
 from mher_ros.learning.run.session import start_training
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -3,7 +3,7 @@ import resource
 import subprocess
 import sys
 
-from mher_ros.learning.checkpoint import (
+from mher_ros.learning.run.checkpoint import (
     CheckpointError,
     load_checkpoint,
     save_checkpoint,
@@ -75,7 +75,7 @@ def test_a_full_disk_gives_an_error_and_keeps_the_last_good_one(saved):
     code = (
         'import sys, torch\n'
         'from pathlib import Path\n'
-        'from mher_ros.learning.checkpoint import save_checkpoint\n'
+        'from mher_ros.learning.run.checkpoint import save_checkpoint\n'
         'save_checkpoint(Path(sys.argv[1]), {"weights": torch.zeros(100_000)})\n'
     )
     run = subprocess.run(
