@@ -100,7 +100,7 @@ class SteadyTimes:
             self._offsets = [offset]
 
     def of(self, system_time: int) -> int:
-        """Return the steady time [ns] of a system time [ns] that is over; the earliest possible."""
+        """Return the earliest steady time [ns] that a past system time [ns] can be."""
         self.look()
         return min(system_time - max(self._offsets), self._steady())
 

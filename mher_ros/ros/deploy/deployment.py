@@ -172,6 +172,7 @@ class Deployment:
                 reason=self.driver.sentence(monitor.status, monitor.reason),
                 level=Level.WARN if monitor.status.is_trouble else Level.OK,
                 stopped=monitor.status is Status.STOPPED,
+                goals_from=self.counts_from,
                 moving=self.path.is_moving,
                 goal=point_of(to.goal),
                 distance=distance if math.isfinite(distance) else None,
