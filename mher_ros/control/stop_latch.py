@@ -24,7 +24,7 @@ class StopLatch:
     def __init__(self) -> None:
         self._now = Latched(None, 0)
         self.changed_at = 0
-        """System time of the last change [ns]."""
+        """Time of the last change (``time.monotonic_ns``)."""
         self._changing = threading.Lock()
 
     @property
@@ -40,14 +40,15 @@ class StopLatch:
     def set(self, reason: str) -> None:
         """Stop, until ``clear``."""
         with self._changing:
+            self.changed_at = time.monotonic_ns()
             self._now = Latched(self._now.reason or reason, self._now.stops + 1)
-            self.changed_at = time.time_ns()
 
     def clear(self) -> bool:
         """End a stop; return whether there was one."""
         with self._changing:
             if self._now.reason is None:
                 return False
+            # In this order: who sees that there is no stop also sees since when.
+            self.changed_at = time.monotonic_ns()
             self._now = Latched(None, self._now.stops)
-            self.changed_at = time.time_ns()
             return True

@@ -50,10 +50,14 @@ STOP_HTML = f"""
 font-weight:600;cursor:pointer">{Button.STOP.value}</button></form>"""
 
 
+CAN_MOVE = (Button.RANDOM_GOAL, Button.RESUME)  # buttons that may start a motion
+
+
 class Event(NamedTuple):
     button: Button | None
     goal: Vector | None  # position (3,) [m] at which the goal handle was released
     at: float  # `time.monotonic` [s]
+    edition: int  # of the page at which it happened
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,14 +78,14 @@ class LivePage:
     def __init__(self, server: viser.ViserServer) -> None:
         # Not a SimpleQueue: CPython's blocks forever if a signal arrives at its timeout.
         self.events: queue.Queue[Event] = queue.Queue()
-        self._server = server
+        self._server, self._edition = server, 0
         set_stage(server)
         self.arm: ArmScene | None = None
         self.drawings = Drawings(server)
-        self.goal = GoalHandle(server, lambda position: self._put(None, position))
+        self.goal = GoalHandle(server, lambda position: self._put(None, position, self._edition))
         # Above the text, whose height changes: the buttons stay in place.
         self._stop = server.gui.add_html(STOP_HTML, visible=False)
-        self._buttons = {
+        self._buttons: dict[Button, viser.GuiButtonHandle] = {
             button: self._add_button(button) for button in Button if button is not Button.STOP
         }
         self._text = server.gui.add_html('')
@@ -99,6 +103,21 @@ class LivePage:
         if self.arm is not None:
             self.arm.remove()
         self.arm = arm
+
+    def renew(self, edition: int) -> None:
+        """Replace all that can move the arm: what people do with it has another edition."""
+        # A browser's message names what it was done with, however late it is received.
+        if edition == self._edition:
+            return
+        self.goal.renew(edition)
+        # Not before: a release of the earlier handle must not count as one of this edition.
+        self._edition = edition
+        for button in CAN_MOVE:
+            before = self._buttons[button]
+            self._buttons[button] = self._add_button(
+                button, order=before.order, visible=before.visible, disabled=before.disabled
+            )
+            before.remove()
 
     def say(self, lines: Sequence[Line]) -> None:
         if tuple(lines) != self._lines:
@@ -128,17 +147,21 @@ class LivePage:
                 color='green' if is_good else 'orange',
             )
 
-    def _add_button(self, button: Button) -> viser.GuiButtonHandle:
-        handle = self._server.gui.add_button(button.value, visible=False, **LOOKS[button])
+    def _add_button(
+        self, button: Button, visible: bool = False, **state: Any
+    ) -> viser.GuiButtonHandle:
+        look = LOOKS[button] | state
+        handle = self._server.gui.add_button(button.value, visible=visible, **look)
+        edition = self._edition
 
         async def press(_: object) -> None:
-            self._put(button, None)
+            self._put(button, None, edition)
 
         handle.on_click(press)
         return handle
 
-    def _put(self, button: Button | None, goal: Vector | None) -> None:
-        self.events.put(Event(button, goal, time.monotonic()))
+    def _put(self, button: Button | None, goal: Vector | None, edition: int) -> None:
+        self.events.put(Event(button, goal, time.monotonic(), edition))
 
 
 class GoalHandle:
@@ -157,16 +180,14 @@ class GoalHandle:
         self._holder: int | None = None
         self._dragged = self._rest
         self._moved_at = -math.inf
-        self._handle = server.scene.add_transform_controls(
-            '/goal',
-            scale=0.18,  # about the length of its arrows [m]
-            line_width=4.0,
-            disable_rotations=True,
-            depth_test=False,  # also visible inside the gripper
-            visible=False,
-        )
-        # A coroutine: viser does not keep the order of other callbacks.
-        self._handle.on_update(self._on_update)
+        self._handle = self._add(0, visible=False)
+
+    def renew(self, edition: int) -> None:
+        """Replace it: messages about the earlier one, and a drag of it, no longer count."""
+        with self._lock:
+            before, self._holder = self._handle, None
+            self._handle = self._add(edition, visible=before.visible)
+            before.remove()
 
     @property
     def is_held(self) -> bool:
@@ -185,9 +206,24 @@ class GoalHandle:
                 self._show(self._rest)
                 self._handle.visible = True
 
+    def _add(self, edition: int, visible: bool) -> viser.TransformControlsHandle:
+        handle = self._server.scene.add_transform_controls(
+            f'/goal_{edition}',
+            scale=0.18,  # about the length of its arrows [m]
+            line_width=4.0,
+            disable_rotations=True,
+            depth_test=False,  # also visible inside the gripper
+            position=self._rest,
+            visible=visible,
+        )
+        # A coroutine: viser does not keep the order of other callbacks.
+        handle.on_update(self._on_update)
+        return handle
+
     async def _on_update(self, event: viser.TransformControlsEvent) -> None:
         with self._lock:
-            self._take(event)
+            if event.target is self._handle:  # viser ends the drag of a handle that was replaced
+                self._take(event)
 
     def _take(self, event: viser.TransformControlsEvent) -> None:
         # viser ends the drag of a disconnected browser like a release.

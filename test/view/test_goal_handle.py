@@ -41,7 +41,7 @@ class Page:
         wait_for(lambda: len(self.server.viser.get_clients()) == self._people, PATIENCE)
 
     def place(self):
-        return np.array(self.server.viser.scene._handle_from_node_name['/goal'].position)
+        return np.array(self.handle._handle.position)
 
     def wait_for_place(self, position):
         wait_for(lambda: np.allclose(self.place(), position), PATIENCE, f'{position}')
@@ -166,6 +166,26 @@ def test_a_handle_that_is_hidden_is_not_in_the_hand_any_more(page):
     person.move(START)
     person.end()
     assert page.next_goal() == list(START)
+    assert page.goals.empty()
+
+
+@pytest.mark.parametrize('when', ['before', 'while it is dragged'])
+def test_a_release_of_a_handle_that_was_replaced_is_no_goal(page, when):
+    person = page.person()
+    if when != 'before':
+        person.start()
+        person.move(GOAL)
+        page.wait_for_place(GOAL)
+    page.handle.renew(7)
+    if when == 'before':
+        person.start()
+    person.move(GOAL)
+    person.end()
+    person.handle_name = '/goal_7'
+    person.start()
+    person.move(OTHER)
+    person.end()
+    assert page.next_goal() == list(OTHER)
     assert page.goals.empty()
 
 

@@ -72,6 +72,20 @@ def test_a_button_that_is_useless_now_cannot_be_pressed(shown):
     reader.wait_for(lambda: reader.buttons == {'Stop the arm': True, 'Resume': False})
 
 
+def test_what_can_move_the_arm_is_replaced_in_its_place_and_tells_of_its_edition(shown):
+    reader = reader_of(shown, *Button)
+    before, old = list(reader.buttons), reader.uuid_of('Resume')
+    shown.page.renew(3)
+    reader.wait_for(lambda: reader.handle_name == '/goal_3', what='another handle')
+    reader.wait_for(lambda: reader.uuid_of('Resume') != old, what='another button')
+    assert list(reader.buttons) == before
+    reader.tell('GuiUpdateMessage', uuid=old, updates={'value': True})
+    reader.press('Resume')
+    event = shown.page.events.get(timeout=60)
+    assert (event.button, event.edition) == (Button.RESUME, 3)
+    assert shown.page.events.empty()
+
+
 def test_a_signal_that_comes_as_a_wait_for_events_runs_out_does_not_make_it_endless(shown):
     before = signal.signal(signal.SIGUSR1, lambda *_: time.sleep(1.0))  # beyond the wait
     sender = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))

@@ -1,5 +1,6 @@
-"""The time of an arm: the wall clock, or the clock of a simulation."""
+"""The time of an arm: the wall clock, or the clock of a simulation; and times of messages."""
 
+from collections.abc import Callable
 import threading
 import time
 
@@ -11,6 +12,8 @@ STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 """The wall clock, for timers that must also run while a simulated clock is stopped."""
 STANDSTILL = 0.5  # wall time without a change after which a simulated clock counts as stopped [s]
 SECOND = 1e9  # in nanoseconds
+SET = 1_000_000  # change of the system clock from which on it was set [ns]
+UNSURE = 5_000_000_000  # time for which messages from before that may still be handled [ns]
 
 
 class ArmTime:
@@ -71,6 +74,39 @@ class ArmClock:
     def standing_still(self) -> bool:
         """Whether a simulated clock is in use and was stopped at the last call of ``now``."""
         return self._time.standing_still
+
+
+class SteadyTimes:
+    """Converts system times to times of ``time.monotonic_ns``, also after the clock was set."""
+
+    # A message that was sent before the system clock was set back cannot be told from a later one.
+    # So for a while the earlier of the two conversions counts.
+    def __init__(
+        self,
+        system: Callable[[], int] = time.time_ns,
+        steady: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._system, self._steady = system, steady
+        self._offsets = [self._offset()]
+        self._set_at = steady()
+
+    def look(self) -> None:
+        """Notice whether the system clock was set; to be called at least once per second."""
+        offset, now = self._offset(), self._steady()
+        if abs(offset - self._offsets[-1]) > SET:
+            self._set_at = now
+            self._offsets.append(offset)
+        elif now - self._set_at > UNSURE:
+            self._offsets = [offset]
+
+    def of(self, system_time: int) -> int:
+        """Return the earliest steady time [ns] that a past system time [ns] can be."""
+        self.look()
+        return min(system_time - max(self._offsets), self._steady())
+
+    def _offset(self) -> int:
+        # The smallest: this thread may have to wait between the two readings.
+        return min(-self._steady() + self._system() for _ in range(3))
 
 
 def _wall_clock() -> float:

@@ -69,7 +69,6 @@ class ArmDriver:
         self._graph = GraphWatch(node, self._commands.topic if self._commands else None)
         self.is_active = False
         """Whether motions may begin."""
-        self.activations = 0
         self._latch, self._stops_seen = latch, latch.now.stops
         self._received: int | None = None
 
@@ -88,7 +87,6 @@ class ArmDriver:
             self._states.take_all(0.0)  # Earlier states do not count.
             self.path.restart()
             self.is_active = True
-            self.activations += 1
 
     def rest(self, reason: str, code: str) -> None:
         """Bring the arm to rest if it is moving, and send no more commands."""

@@ -19,7 +19,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from mher_ros.ros.common.arm_clock import STEADY
-from mher_ros.ros.common.polled_topic import count_malformed, LATCHED
+from mher_ros.ros.common.polled_topic import count_malformed, earliest_time, LATCHED
 from mher_ros.ros.common.raw_messages import MalformedError
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,6 +123,8 @@ class DeploymentStatus(NodeStatus):
     """Largest speed of the tool [m/s]."""
     stopped: bool = False
     """Whether a stop is latched."""
+    goals_from: int = 0
+    """Identifies the last stop, clear or activation: goals from before it do not count."""
     moving: bool = False
     """Whether the arm is being commanded, also while it holds still at its goal."""
     goal: Point | None = None
@@ -260,20 +262,29 @@ class StatusPublisher:
 
 
 def subscribe_status(
-    node: Node, kind: type[Kind], owner: str, take: Callable[[Kind], None]
+    node: Node,
+    kind: type[Kind],
+    owner: str,
+    take: Callable[[Kind], None],
+    take_time: Callable[[int], None] = lambda _: None,
 ) -> str:
-    """Call ``take`` with each status of the node ``owner``; return the topic's full name."""
+    """
+    Call ``take`` with each status of the node ``owner``; return the topic's full name.
 
-    def read(message: DiagnosticStatus) -> None:
+    ``take_time`` is called after it, with the system time [ns] at which the status was sent.
+    """
+
+    def read(message: DiagnosticStatus, info: Any) -> None:
         try:
             status = kind.from_message(message)
         except MalformedError as error:
             count_malformed(node, topic, error)
         else:
             take(status)
+            take_time(earliest_time(info))
 
     topic = str(node.resolve_topic_name(f'{owner}/status'))
-    node.create_subscription(DiagnosticStatus, topic, read, EVERY)
+    node.create_subscription(DiagnosticStatus, topic, cast(Any, read), EVERY)
     return topic
 
 

@@ -23,7 +23,7 @@ from mher_ros.ros.common.diagnostics import Latency
 from mher_ros.ros.common.markers import DeployMarkers, Motion
 from mher_ros.ros.common.process import StopRequest
 from mher_ros.ros.common.status import box_of, DeploymentStatus, Level, point_of
-from mher_ros.ros.deploy.goal_input import GoalInput
+from mher_ros.ros.deploy.goal_input import check_sent, GoalInput
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -125,9 +125,9 @@ class Deployment:
             middle,
             MARKER * self.controller.threshold,
             on_answer,
-            lambda: max(latch.changed_at, self._active_since),
+            lambda: self.counts_from,
         )
-        self._active_since = 0  # system time [ns]
+        self._active_since = 0  # time.monotonic_ns
         self._markers = DeployMarkers(node, fixed, self.motion)
         trained = policy.contract.evaluation.get('success_rate')
         success = '' if trained is None else f', success {trained:g}'
@@ -138,7 +138,7 @@ class Deployment:
 
     def activate(self) -> None:
         """Accept goals, and move the arm to them."""
-        self._active_since = time.time_ns()
+        self._active_since = time.monotonic_ns()
         self.driver.activate()
         self._logger.info(
             f'active: waiting for goals on {self._goals.topics} and from the goal marker, in '
@@ -148,6 +148,11 @@ class Deployment:
     def deactivate(self, reason: str) -> None:
         """Bring the arm to rest if it is moving, and send no more commands."""
         self.driver.rest(reason, Refusal.NOT_ACTIVE.value)
+
+    @property
+    def counts_from(self) -> int:
+        """Time of the last stop, clear or activation (``time.monotonic_ns``)."""
+        return max(self._latch.changed_at, self._active_since)
 
     def motion(self) -> Motion:
         """Return the current motion of the arm."""
@@ -167,6 +172,7 @@ class Deployment:
                 reason=self.driver.sentence(monitor.status, monitor.reason),
                 level=Level.WARN if monitor.status.is_trouble else Level.OK,
                 stopped=monitor.status is Status.STOPPED,
+                goals_from=self.counts_from,
                 moving=self.path.is_moving,
                 goal=point_of(to.goal),
                 distance=distance if math.isfinite(distance) else None,
@@ -190,16 +196,12 @@ class Deployment:
         self._markers.close()
         self.driver.close()
 
-    def _stops(self) -> tuple[int, int]:
-        """Return numbers that change when earlier goals no longer count."""
-        return self._latch.now.stops, self.driver.activations
-
-    def _on_goal(self, position: Vector, source: str) -> Vector:
+    def _on_goal(self, position: Vector, source: str, sent: int) -> Vector:
         outside = self._options.outside
         with self.driver.lock:
             if not self.driver.is_active:
                 raise GoalError('policy_node is not active', Refusal.NOT_ACTIVE)
-            stops, path = self._stops(), self.path
+            path = self.path
             positions, orientation = path.positions, path.held_orientation
         if positions.size:
             # Without the lock: this must not delay commands.
@@ -208,8 +210,8 @@ class Deployment:
         with self.driver.lock:
             if not self.driver.is_active:
                 raise GoalError('policy_node was deactivated', Refusal.NOT_ACTIVE)
-            if self._stops() != stops:
-                raise GoalError('the arm was stopped after this goal', Status.STOPPED.code)
+            # Only now: while this thread waited, another one may have stopped and cleared.
+            check_sent(sent, self.counts_from)
             goal = self.controller.take_goal(self.driver.clock.now(), position, outside)
             self.driver.log_changes()
         self._markers.begin_trail()

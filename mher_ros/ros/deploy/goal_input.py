@@ -8,7 +8,7 @@ from typing import Any, cast, NamedTuple
 from geometry_msgs.msg import PointStamped, PoseStamped
 from mher_ros.control.safety_monitor import Status
 from mher_ros.robots.workspace import GoalError, point_text, Refusal
-from mher_ros.ros.common.arm_clock import STEADY
+from mher_ros.ros.common.arm_clock import STEADY, SteadyTimes
 from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.polled_topic import earliest_time
 from mher_ros.ros.common.raw_messages import MessageError
@@ -20,17 +20,19 @@ from numpy.typing import ArrayLike, NDArray
 from rclpy.node import Node
 
 Vector = NDArray[np.float64]
-OnGoal = Callable[[Vector, str], ArrayLike]
+OnGoal = Callable[[Vector, str, int], ArrayLike]
 """
-Takes a goal (3,) [m] in the base frame and its source.
+Takes a goal (3,) [m] in the base frame, its source, and when it was sent (``time.monotonic_ns``).
 
-Returns the goal (3,) as accepted; GoalError: it is refused.
+Returns the goal (3,) as accepted; GoalError: it is refused. The stops of the arm have to be
+compared with the time of sending while no further one can come, with ``check_sent``.
 """
 
 DEPTH = 10
 REPEAT = 1.0  # time after which the same refusal is logged again [s]
 PATIENCE = 0.5  # time for which a goal waits for the transform at its stamp [s]
 RETRY = 0.02  # time between two checks for it [s]
+LOOK = 1.0  # time between two checks whether the system clock was set [s]
 ROUNDING = 1e-6  # distance up to which goals are the same [m]
 LONGEST = 300  # characters of a frame or a text that are published
 
@@ -47,7 +49,7 @@ class _Goal(NamedTuple):
     turn: Any = None
     """Orientation, if the message has one."""
     sent: int = 0
-    """System time at which it was sent, or received if that is earlier [ns]."""
+    """When it was sent, or received if that is earlier (``time.monotonic_ns``)."""
     give_up_at: float = 0.0
     """Time (``time.monotonic``) until which it waits for a transform."""
 
@@ -81,7 +83,7 @@ class GoalInput:
         ``tool`` returns the position of the tool (3,) [m], or None if it is not known. The marker
         is at ``start`` (3,) [m] until the first goal. Its ``radius`` [m] should exceed that of the
         goal's ball, so that RViz can pick it. ``on_answer`` is called after each answer. Goals
-        sent before ``counts_from``, a system time [ns], are refused: there was a stop.
+        sent before ``counts_from`` (``time.monotonic_ns``) do not count: there was a stop.
         """
         self.status = status
         """With the numbers of goals and the last answer; invalid messages count as refused."""
@@ -92,6 +94,8 @@ class GoalInput:
         self._told, self._told_at = '', 0.0
         self._frames = Frames(node, status.frame)
         self._waiting: _Goal | None = None
+        self._times = SteadyTimes()
+        self._look = node.create_timer(LOOK, self._times.look, clock=STEADY)
         self._retry = node.create_timer(RETRY, self._try, clock=STEADY, autostart=False)
         self._marker = InteractiveGoal(
             node,
@@ -116,6 +120,7 @@ class GoalInput:
     def close(self) -> None:
         """Close topics and marker."""
         self._marker.close()
+        self._node.destroy_timer(self._look)
         self._node.destroy_timer(self._retry)
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
@@ -129,7 +134,8 @@ class GoalInput:
         self._take('clicked_point', message.header, info, message.point)
 
     def _take_released(self, position: Vector, sent: int) -> None:
-        goal = _Goal('the goal marker', self._frames.base, position, sent=sent)
+        self._supersede()
+        goal = _Goal('the goal marker', self._frames.base, position, sent=self._times.of(sent))
         self._offer(goal, position)
 
     def _refuse_marker(self, error: MessageError) -> None:
@@ -138,12 +144,16 @@ class GoalInput:
 
     def _take(self, source: str, header: Any, info: Any, place: Any, turn: Any = None) -> None:
         """Offer a goal, at once or when it can be transformed to the base frame."""
-        if self._waiting is not None:
-            self._refuse(GoalError('another goal was received', Refusal.SUPERSEDED), self._waiting)
+        self._supersede()
         position, late = np.array(numbers_of(place)), time.monotonic() + PATIENCE
-        sent = earliest_time(info)
+        sent = self._times.of(earliest_time(info))
         self._waiting = _Goal(source, header.frame_id, position, header, turn, sent, late)
         self._try()
+
+    def _supersede(self) -> None:
+        goal, self._waiting = self._waiting, None
+        if goal is not None:
+            self._refuse(GoalError('another goal was received', Refusal.SUPERSEDED), goal)
 
     def _try(self) -> None:
         """Offer the waiting goal, if it can be transformed now."""
@@ -152,7 +162,7 @@ class GoalInput:
         if goal is None or goal.position is None:
             return
         try:
-            self._check_counts(goal)
+            check_sent(goal.sent, self._counts_from())
             position = self._in_base(goal.position.copy(), goal.header, goal.turn)
         except GoalError as error:
             if isinstance(error, NotYetError) and time.monotonic() < goal.give_up_at:
@@ -162,16 +172,6 @@ class GoalInput:
                 self._refuse(error, goal)
         else:
             self._offer(goal, position)
-
-    def _check_counts(self, goal: _Goal) -> None:
-        # Another thread answers stops: this goal may be older than the last stop.
-        late = 1e-9 * (self._counts_from() - goal.sent)
-        if late > 0.0:
-            raise GoalError(
-                f'it was sent {late:.3f} s before the arm was stopped, cleared or activated; if '
-                "not, the clocks of the sender's machine and this one differ",
-                Status.STOPPED.code,
-            )
 
     def _in_base(self, position: Vector, header: Any, turn: Any) -> Vector:
         """Return a position (3,) in the base frame; a 2D pose gets the height of the tool."""
@@ -199,8 +199,7 @@ class GoalInput:
     def _offer(self, goal: _Goal, position: Vector) -> None:
         """Offer a goal at ``position`` (3,) [m] in the base frame."""
         try:
-            self._check_counts(goal)
-            self._goal = np.array(self._on_goal(position, goal.source), np.float64)
+            self._goal = np.array(self._on_goal(position, goal.source, goal.sent), np.float64)
         except GoalError as error:
             self._refuse(error, goal)
         else:
@@ -236,3 +235,14 @@ class GoalInput:
             answered_frame=goal.frame[:LONGEST],  # a sender may give a frame any length
         )
         self._on_answer()
+
+
+def check_sent(sent: int, counts_from: int) -> None:
+    """Refuse a goal that was sent before ``counts_from``; both by ``time.monotonic_ns``."""
+    late = 1e-9 * (counts_from - sent)
+    if late >= 0.0:
+        raise GoalError(
+            f'it was sent {late:.3f} s before the arm was stopped, cleared or activated; if not, '
+            "the clocks of the sender's machine and this one differ",
+            Status.STOPPED.code,
+        )

@@ -171,7 +171,12 @@ class PolicyNode(LifecycleNode):
         if stopped is not None:
             reason, level = f'{Status.STOPPED.value}: {stopped}', Level.WARN
         return dataclasses.replace(
-            status, state=state, reason=reason, level=level, stopped=stopped is not None
+            status,
+            state=state,
+            reason=reason,
+            level=level,
+            stopped=stopped is not None,
+            goals_from=max(self._latch.changed_at, status.goals_from),
         )
 
     def _diagnose(self) -> tuple[DeploymentStatus, dict[str, str]]:

@@ -11,7 +11,7 @@ from mher_ros.interface import Vector
 from mher_ros.ros.common.geometry import set_vector
 from mher_ros.ros.common.status import DeploymentStatus, Point
 from mher_ros.ros.web.watched_nodes import POLICY, SIM, TRAIN, WatchedNodes
-from mher_ros.view.live_page import Button, Event, LivePage
+from mher_ros.view.live_page import Button, CAN_MOVE, Event, LivePage
 import numpy as np
 from rclpy.node import Node
 from std_srvs.srv import Trigger
@@ -26,9 +26,9 @@ SERVICES = {
 DONE = {Button.STOP: 'stopped until Resume is pressed'}  # instead of the service's response
 CHECK = 0.5  # time between two checks for nodes [s]
 ANSWER = 5.0  # timeout of a service [s]
-CAN_MOVE = (Button.RANDOM_GOAL, Button.RESUME)  # buttons that may start a motion
 MAX_STOPS = 10  # stops without an answer at the same time
 TOO_OLD = 1.0  # age of a request from which on it does not move an arm [s]
+FRESH = 0.5  # age of a status up to which it tells of all stops, apart from very short ones [s]
 GIVE_UP = 5.0  # timeout of the answer to a goal [s]
 
 
@@ -45,7 +45,10 @@ class _Request:
 class PageButtons:
     """Offers the possible requests, sends them, shows responses; any thread may ``stop``."""
 
-    # Nothing that was requested before a stop is done after it.
+    # Nothing that was requested before a stop is done after it, even if this process, or a message
+    # of a browser, was held up until the stop was over. So each stop or clear gives the page a new
+    # edition, and what may start a motion waits for a status that was sent after it was received:
+    # it is done if its edition is still that of the status.
 
     def __init__(
         self, node: Node, page: LivePage, goals: 'PageGoals', nodes: WatchedNodes
@@ -58,6 +61,7 @@ class PageButtons:
         # Of requests and time of the last stop; it is never held while waiting.
         self._lock = threading.Lock()
         self._asked: list[_Request] = []
+        self._waiting: list[Event] = []  # events that may start a motion
         self._stopped_at = -math.inf
         self.present: frozenset[str] = frozenset()  # nodes whose services are ready
         self._looked_at = -math.inf
@@ -87,16 +91,41 @@ class PageButtons:
                 self._call(Button.STOP)
 
     def answer(self, event: Event) -> None:
-        """Handle an event, unless the arm was stopped since, or would move too late."""
-        if event.at <= self._stopped_at:
-            return
-        is_old = time.monotonic() - event.at > TOO_OLD
-        if event.goal is not None and is_old:
-            self._page.notify('No goal was sent', 'it was released too long ago')
-        elif event.goal is not None:
+        """Handle an event, unless the arm was stopped since; ``follow`` does what may move it."""
+        if event.goal is not None or event.button in CAN_MOVE:
+            self._waiting.append(event)
+        elif event.at > self._stopped_at:
+            self._do(event)
+
+    def follow(self) -> None:
+        """Follow stops and clears; to be called many times per second."""
+        sent = self._nodes.policy_sent  # before the status, so that this is not an earlier one
+        status = self._nodes.policy.latest
+        if status is not None:
+            self._page.renew(status.goals_from)
+        waiting, self._waiting = self._waiting, []
+        for event in waiting:
+            now = time.monotonic()
+            if event.at <= self._stopped_at:
+                continue
+            if now - event.at > TOO_OLD:
+                self._refuse(event, 'too long ago')
+            elif status is None or sent <= event.at or now - sent > FRESH:
+                self._waiting.append(event)
+            elif status.goals_from != event.edition:
+                self._refuse(event, 'before the last stop, resume or activation')
+            else:
+                self._do(event)
+
+    def _refuse(self, event: Event, when: str) -> None:
+        if event.button is None:
+            self._page.notify('No goal was sent', f'it was released {when}')
+        else:
+            self._page.notify(event.button.value, f'not done: it was pressed {when}')
+
+    def _do(self, event: Event) -> None:
+        if event.goal is not None:
             self._goals.send(event.goal)
-        elif event.button in CAN_MOVE and is_old:
-            self._page.notify(event.button.value, 'not done: it was pressed too long ago')
         elif event.button is Button.RANDOM_GOAL:
             self._goals.send_any()
         elif event.button is not None:
@@ -106,6 +135,10 @@ class PageButtons:
 
     def _press(self, button: Button, at: float) -> str:
         """Call the service of a button pressed ``at`` [s]; return the reason if it is not done."""
+        policy = self._nodes.policy.latest
+        if button is Button.RESET and policy is not None and (policy.moving or policy.goal):
+            # After a small jump it would go on, from where the arm was.
+            return 'not done: stop the arm first'
         is_offered = self._clients[button].service_is_ready()
         with self._lock:
             waiting = {one.button for one in self._asked if not one.is_late}

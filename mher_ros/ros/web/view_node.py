@@ -33,6 +33,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
+FOLLOW = 0.05  # time between two looks at the stops of the arm [s]
 NICE = 10  # increase of the nice value: commands to an arm have priority
 
 
@@ -93,8 +94,10 @@ class ViewNode(Node):
                     due = max(due + 1.0 / self.options.view_rate, time.monotonic())
                     self._try(self._tick)
                 with contextlib.suppress(queue.Empty):
-                    event = self.page.events.get(timeout=max(0.0, due - time.monotonic()))
+                    wait = min(FOLLOW, max(0.0, due - time.monotonic()))
+                    event = self.page.events.get(timeout=wait)
                     self._try(functools.partial(self._buttons.answer, event))
+                self._try(self._buttons.follow)
         finally:
             self._server.close()
 

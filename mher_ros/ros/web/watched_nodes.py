@@ -4,6 +4,7 @@ import math
 import time
 from typing import Generic, TypeVar
 
+from mher_ros.ros.common.arm_clock import SteadyTimes
 from mher_ros.ros.common.polled_topic import BEST_EFFORT, LATCHED
 from mher_ros.ros.common.status import (
     Box,
@@ -45,7 +46,10 @@ class WatchedNodes:
     def __init__(self, node: Node) -> None:
         self.policy: Latest[DeploymentStatus] = Latest(GONE)
         self.training: Latest[TrainingStatus] = Latest(GONE)
-        subscribe_status(node, DeploymentStatus, POLICY, self.policy.take)
+        self.policy_sent = -math.inf
+        """When a status of policy_node was sent (``time.monotonic``) [s]; it has been taken."""
+        self._times = SteadyTimes()
+        subscribe_status(node, DeploymentStatus, POLICY, self.policy.take, self._take_time)
         subscribe_status(node, TrainingStatus, TRAIN, self.training.take)
         self.policy_markers: Latest[MarkerArray] = Latest(SHOWN)
         self.train_markers: Latest[MarkerArray] = Latest(GONE)
@@ -68,6 +72,9 @@ class WatchedNodes:
     def workspace(self) -> Box | None:
         """Box of goals; None while no node has one."""
         return next((status.workspace for status in self._statuses if status.frame), None)
+
+    def _take_time(self, sent: int) -> None:
+        self.policy_sent = 1e-9 * self._times.of(sent)
 
     @property
     def _statuses(self) -> list[DeploymentStatus | TrainingStatus]:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mher_ros.ros.common.arm_clock import ArmClock, ArmTime, STANDSTILL
+from mher_ros.ros.common.arm_clock import ArmClock, ArmTime, STANDSTILL, SteadyTimes, UNSURE
 import pytest
 from rclpy.clock import ROSClock
 
@@ -99,3 +99,70 @@ def test_it_never_goes_back(readings):
         assert now >= last
         assert not (simulated is None and time.standing_still)
         last = now
+
+
+SECOND = 1_000_000_000
+
+
+class Clocks:
+    """A system clock that somebody sets, and a steady one [ns]."""
+
+    def __init__(self):
+        self.steady, self._ahead = 100 * SECOND, 1_700_000_000 * SECOND
+        self.times = SteadyTimes(lambda: self.system, lambda: self.steady)
+
+    @property
+    def system(self):
+        return self.steady + self._ahead
+
+    def set(self, seconds):
+        self._ahead += round(seconds * SECOND)
+
+    def wait(self, seconds):
+        """Let time pass, during which the clock is looked at."""
+        for _ in range(10):
+            self.steady += round(seconds * SECOND / 10)
+            self.times.look()
+
+
+@pytest.mark.parametrize('by', [-3600.0, -0.5, 0.0, 0.5, 3600.0])
+def test_system_times_are_those_of_the_steady_clock_some_time_after_it_was_set(by):
+    clocks = Clocks()
+    clocks.wait(1.0)
+    clocks.set(by)
+    clocks.wait(1.0 + UNSURE / SECOND)
+    sent, was = clocks.system, clocks.steady
+    clocks.steady += SECOND
+    assert clocks.times.of(sent) == was
+
+
+@pytest.mark.parametrize('by', [-3600.0, -0.5, 0.5, 3600.0])
+@pytest.mark.parametrize('suspended', [0.0, 60.0])
+def test_what_was_sent_before_the_system_clock_was_set_never_counts_as_sent_later(by, suspended):
+    clocks = Clocks()
+    sent, was = clocks.system, clocks.steady
+    clocks.steady += round((0.01 + suspended) * SECOND)
+    clocks.set(by)
+    for _ in range(3):  # other messages are looked at before
+        assert clocks.times.of(sent) <= was
+        clocks.steady += SECOND
+
+
+def test_a_time_that_is_not_over_is_now():
+    clocks = Clocks()  # that of a sender whose clock is ahead
+    assert clocks.times.of(clocks.system + SECOND) == clocks.steady
+
+
+def test_a_thread_that_is_interrupted_between_both_readings_takes_nothing_for_later():
+    clocks = Clocks()
+    readings = iter(range(1000))
+
+    def system():
+        if next(readings) == 1:
+            clocks.steady += SECOND
+        return clocks.system
+
+    times = SteadyTimes(system, lambda: clocks.steady)
+    sent, was = clocks.system, clocks.steady
+    clocks.steady += SECOND
+    assert times.of(sent) == was

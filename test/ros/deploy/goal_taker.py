@@ -11,7 +11,8 @@ for a minute. Lines that are read:
     show X Y Z                  the goal was set another way
     frame NAME X Y Z SECONDS    a frame lay there in 'base' at that time, turned by a right angle
                                 about z; 0: it always does
-    stop [NANOSECONDS]          what was sent or received until then, or now, does not count
+    stop [NANOSECONDS]          what was sent or received until then (time.monotonic_ns), or now,
+                                does not count
     hold                        looks at nothing until the next line has been dealt with
     close, open                 take no goals, take goals again
     refused                     prints their number
@@ -30,7 +31,7 @@ from geometry_msgs.msg import TransformStamped
 from mher_ros.robots.workspace import GoalError, Refusal
 from mher_ros.ros.common.status import DeploymentStatus
 from mher_ros.ros.deploy import goal_input
-from mher_ros.ros.deploy.goal_input import GoalInput
+from mher_ros.ros.deploy.goal_input import check_sent, GoalInput
 import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -120,7 +121,7 @@ class Taker:
         Buffer.frames.setdefault(name, {})[float(seconds)] = float(x), float(y), float(z)
 
     def stop(self, at=None):
-        self._counts_from = time.time_ns() if at is None else int(at)
+        self._counts_from = time.monotonic_ns() if at is None else int(at)
 
     def hold(self):
         self.is_held = True
@@ -133,7 +134,8 @@ class Taker:
         answer = status.answer, status.answered_position, status.answered_frame
         say('answered:', json.dumps(answer))
 
-    def _take(self, position, source):
+    def _take(self, position, source, sent):
+        check_sent(sent, self._counts_from)
         accepted = np.clip(position, LOW, HIGH)
         if 'project' not in sys.argv and (accepted != position).any():
             raise GoalError(

@@ -328,7 +328,7 @@ def test_a_goal_sent_before_a_stop_to_a_suspended_node_is_refused(world):
     person.tell('hold')
     person.taker.signal(signal.SIGSTOP)
     person.click(0.75, 0.0, 0.5)
-    person.taker.tell(f'stop {time.time_ns()}')
+    person.taker.tell(f'stop {time.monotonic_ns()}')
     person.taker.signal(signal.SIGCONT)  # only now it receives the goal
     assert person.is_received()
     assert person.answer() == ('stopped', [0.75, 0.0, 0.5], 'base')

@@ -14,8 +14,10 @@ import sys
 import threading
 import time
 
+from geometry_msgs.msg import PointStamped
 import numpy as np
 import pytest
+from rclpy.duration import Duration
 from visualization_msgs.msg import (
     InteractiveMarkerControl,
     InteractiveMarkerFeedback,
@@ -140,6 +142,10 @@ class Rviz:
 
     def until_at(self, *position):
         self.until(lambda: self.at() == list(position), f'the marker is at {position}')
+
+    def is_received(self):
+        """Return whether what was sent has come to the node, after a while."""
+        return self._feedback.wait_for_all_acked(Duration(seconds=PATIENCE))
 
     def at(self):
         return self.markers['goal'].position if 'goal' in self.markers else None
@@ -397,6 +403,40 @@ def test_a_goal_from_elsewhere_moves_the_marker_also_while_somebody_holds_it(rvi
     marker.release()
     rviz.until_at(0.125, 0.25, 0.25)
     assert node.goals() == [[0.25, 0.25, 0.375]]
+
+
+def test_a_drag_that_ended_before_a_stop_is_refused_however_late_it_is_looked_at(rviz, node):
+    node.tell('hold')
+    drag(rviz, (0.25, 0.25, 0.5))
+    assert rviz.is_received()
+    node.tell('stop')
+    assert json.loads(node.wait_for('^answered: ').partition(': ')[2])[0] == 'stopped'
+    rviz.until_at(*START)
+    drag(rviz, (0.25, 0.125, 0.5))
+    node.wait_for('took .* from the goal marker')
+    assert node.goals() == [[0.25, 0.125, 0.5]]
+
+
+def test_a_drag_takes_the_place_of_a_goal_that_waits_for_its_transform(world):
+    node, rviz = Node(world, 'tf', 'patient'), Rviz(world.peer())
+    rviz.connect()
+    clicks = rviz.peer.talk(PointStamped, 'clicked_point')
+    node.tell('frame late 0.0 0.0 0.25 199')
+    click = PointStamped()
+    click.header.frame_id, click.header.stamp.sec = 'late', 200
+    clicks.publish(click)
+    node.wait_for('^looked .* in vain')
+    drag(rviz, (0.25, 0.25, 0.5))
+    node.wait_for('took .* from the goal marker')
+    node.tell('frame late 0.5 0.25 0.25 201')
+    drag_until_taken(rviz, node, (0.25, 0.125, 0.5))
+    (first, position, frame), *_ = (
+        json.loads(line.partition(': ')[2])
+        for line in node.process.lines
+        if line.startswith('answered: ')
+    )
+    assert (first, position, frame) == ('superseded', [0.0, 0.0, 0.0], 'late')
+    assert not any('from clicked_point' in line for line in node.process.lines if 'took' in line)
 
 
 def test_a_marker_that_loses_focus_while_dragged_sets_no_goal(rviz, node):

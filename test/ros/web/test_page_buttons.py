@@ -1,6 +1,8 @@
 """What is asked of other nodes in which order, whatever people press when; no DDS is needed."""
 
 from concurrent.futures import Future
+import dataclasses
+import math
 import time
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ import pytest
 pytestmark = pytest.mark.ros
 
 GOAL = np.array((1.0, 2.0, 3.0))
+EDITION = 7
 
 
 class Service:
@@ -43,21 +46,32 @@ class Desk:
 
     def __init__(self):
         self.calls, self.notes, self.offered = [], [], None
-        self.policy = SimpleNamespace(latest=None)
+        self.policy = SimpleNamespace()
+        self.tell()
         self._services = {}
         goals = SimpleNamespace(
             is_possible=True,
             send=lambda goal: self.calls.append('goal'),
             send_any=lambda: self.calls.append('goal'),
         )
-        page = SimpleNamespace(offer=self._offer, notify=self.notify)
+        page = SimpleNamespace(offer=self._offer, notify=self.notify, renew=lambda edition: None)
         node = SimpleNamespace(create_client=self._client)
         self.buttons = PageButtons(node, page, goals, self)
         self.stop, self.tick = self.buttons.stop, self.buttons.tick
         self.clear = self._services['policy_node/clear']
 
     def press(self, button, at=None):
-        self.buttons.answer(pressed(button) if at is None else pressed(button, at))
+        self.answer_event(pressed(button) if at is None else pressed(button, at))
+
+    def answer_event(self, event):
+        self.buttons.answer(event)
+        self.buttons.follow()
+
+    def tell(self, sent=math.inf, **fields):
+        """Let policy_node send a status, by default always a later one."""
+        self.policy_sent = sent
+        self.policy.latest = DeploymentStatus(goals_from=EDITION, stopped=True)
+        self.policy.latest = dataclasses.replace(self.policy.latest, **fields)
 
     def answer(self, name, message='done'):
         self._services[name].answer(message)
@@ -75,7 +89,7 @@ class Desk:
 
 
 def pressed(button, at=None):
-    return Event(button, None, time.monotonic() if at is None else at)
+    return Event(button, None, time.monotonic() if at is None else at, EDITION)
 
 
 @pytest.fixture
@@ -88,12 +102,12 @@ def test_what_was_asked_for_before_a_stop_is_not_done_after_it(desk):
     before = [
         pressed(Button.RESUME, now),
         pressed(Button.RANDOM_GOAL, now),
-        Event(None, GOAL, now),
+        Event(None, GOAL, now, EDITION),
         pressed(Button.RESET, now),
     ]
     desk.stop()
     for event in before:
-        desk.buttons.answer(event)
+        desk.answer_event(event)
     desk.tick()
     assert desk.calls == ['policy_node/stop']
 
@@ -109,17 +123,60 @@ def test_what_is_asked_for_after_a_stop_is_done(desk):
 @pytest.mark.parametrize('button', [None, Button.RANDOM_GOAL, Button.RESUME])
 def test_what_was_asked_for_long_ago_moves_no_arm_and_that_is_said(desk, button):
     long_ago = time.monotonic() - 1.1 * page_buttons.TOO_OLD
-    desk.buttons.answer(Event(button, GOAL if button is None else None, long_ago))
+    desk.answer_event(Event(button, GOAL if button is None else None, long_ago, EDITION))
     assert desk.calls == []
     ((title, text),) = desk.notes
     assert title == ('No goal was sent' if button is None else button.value)
     assert 'too long ago' in text
 
 
+MOVING = pytest.mark.parametrize('button', [None, Button.RANDOM_GOAL, Button.RESUME])
+
+
+@MOVING
+def test_what_may_move_the_arm_waits_for_a_status_that_was_sent_later(desk, button):
+    now = time.monotonic()
+    event = Event(button, GOAL if button is None else None, now, EDITION)
+    desk.tell(sent=now - 0.1)
+    desk.answer_event(event)
+    assert desk.calls == []
+    desk.tell()
+    desk.buttons.follow()
+    assert len(desk.calls) == 1
+    desk.buttons.follow()
+    assert len(desk.calls) == 1
+    assert desk.notes == []
+
+
+@MOVING
+def test_what_was_asked_for_before_somebody_else_stopped_the_arm_is_not_done(desk, button):
+    now = time.monotonic()
+    event = Event(button, GOAL if button is None else None, now, EDITION)
+    desk.tell(sent=now - 0.1)
+    desk.answer_event(event)
+    desk.tell(goals_from=EDITION + 1)
+    desk.buttons.follow()
+    desk.tell()
+    desk.buttons.follow()
+    assert desk.calls == []
+    ((_, text),) = desk.notes
+    assert 'before the last stop' in text
+
+
+@MOVING
+def test_nothing_moves_the_arm_while_nobody_knows_of_its_stops(desk, button):
+    event = Event(button, GOAL if button is None else None, time.monotonic(), EDITION)
+    desk.policy.latest = None
+    desk.answer_event(event)
+    desk.tell(sent=time.monotonic() - 1.1 * page_buttons.FRESH)
+    desk.buttons.follow()
+    assert desk.calls == []
+
+
 @pytest.mark.parametrize('button', [Button.RESET, Button.SAVE, Button.STOP_TRAINING])
 def test_what_moves_no_real_arm_is_done_however_late(desk, button):
     long_ago = time.monotonic() - 10.0 * page_buttons.TOO_OLD
-    desk.buttons.answer(Event(button, None, long_ago))
+    desk.answer_event(Event(button, None, long_ago, EDITION))
     assert desk.calls == ['/'.join(page_buttons.SERVICES[button])]
 
 
@@ -217,6 +274,23 @@ def test_a_resume_while_the_arm_is_being_stopped_is_refused_in_words(desk):
     desk.press(Button.RESUME)
     assert desk.calls == ['policy_node/stop']
     assert desk.notes == [('Resume', 'not done: the arm is being stopped')]
+
+
+@pytest.mark.parametrize('fields', [{'goal': (1.0, 2.0, 3.0)}, {'moving': True}])
+def test_a_simulation_is_put_back_only_while_policy_node_does_not_move_it(desk, fields):
+    desk.tell(**fields)
+    desk.press(Button.RESET)
+    assert desk.calls == []
+    assert desk.notes == [('Reset simulation', 'not done: stop the arm first')]
+    desk.tell()
+    desk.press(Button.RESET)
+    assert desk.calls == ['sim_node/reset']
+
+
+def test_a_simulation_is_put_back_where_no_policy_node_is_known(desk):
+    desk.policy.latest = None
+    desk.press(Button.RESET)
+    assert desk.calls == ['sim_node/reset']
 
 
 def test_pressing_twice_asks_once(desk):

@@ -111,7 +111,8 @@ class Hand:
             wait_for(lambda: not self._is_late(), PATIENCE, 'the note to go')
 
     def _is_late(self):
-        return 'too long ago' in self.window.text()
+        text = self.window.text()
+        return 'too long ago' in text or 'before the last stop' in text
 
 
 @pytest.fixture

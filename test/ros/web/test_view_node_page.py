@@ -5,6 +5,7 @@ import dataclasses
 import functools
 from http.client import HTTPConnection
 from pathlib import Path
+import signal
 import sys
 import time
 from urllib.parse import urlsplit
@@ -71,6 +72,59 @@ def test_goals_are_offered_and_sent_only_while_policy_node_is_active(world, depl
         assert 'Distance' not in reader.lines
 
 
+@pytest.mark.parametrize('before', ['all but the release', 'nothing', 'nothing: a button'])
+def test_what_was_asked_for_before_a_stop_moves_no_arm_after_it_if_view_node_was_suspended(
+    world, deploy, before
+):
+    deployed = deploy('joint_trajectory')
+    deployed.wait_until_active()
+    low, high = np.array(deployed.status().workspace)
+    early, later = ((low + 3.0 * high) / 4.0).tolist(), ((3.0 * low + high) / 4.0).tolist()
+    viewed = Viewed(world)
+    with viewed.reader() as reader:
+        goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+        reader.wait_for(lambda: offers_goals(reader), what='goals')
+        if before == 'all but the release':
+            reader.start()
+            reader.move(early)
+            reader.press('Save checkpoint')  # whose answer shows that the drag was dealt with
+            reader.wait_for_note('Save checkpoint')
+        viewed.node.signal(signal.SIGSTOP)
+        if before == 'nothing: a button':
+            reader.press('Random goal')
+        elif before == 'nothing':
+            drag(reader, early)
+        else:
+            reader.end()
+        deployed.trigger('stop')
+        deployed.trigger('clear')
+        viewed.node.signal(signal.SIGCONT)
+        deployed.wait_for_heartbeats(10)
+        edition = deployed.status().goals_from
+        reader.wait_for(lambda: reader.handle_name == f'/goal_{edition}', what='a new handle')
+        drag_until_sent(reader, later, goals)
+        for goal in goals.messages:  # a late note of the first may have had it repeat the second
+            np.testing.assert_allclose(vector(goal.pose.position), later)
+
+
+def test_a_stop_outlasts_a_resume_from_before_if_view_node_was_suspended(world, deploy):
+    deployed = deploy('joint_trajectory')
+    deployed.wait_until_active()
+    deployed.trigger('stop')
+    viewed = Viewed(world)
+    with viewed.reader() as reader:
+        reader.wait_for(lambda: reader.buttons.get('Resume'), what='something to resume')
+        viewed.node.signal(signal.SIGSTOP)
+        reader.press('Resume')
+        deployed.trigger('clear')
+        deployed.trigger('stop')
+        viewed.node.signal(signal.SIGCONT)
+        reader.press('Save checkpoint')
+        reader.wait_for_note('Save checkpoint')
+        deployed.wait_for_heartbeats(10)
+        assert deployed.status().stopped
+
+
 def test_neither_garbage_nor_people_who_leave_while_they_drag_disturb_others(world, deploy):
     deployed = deploy('joint_trajectory')
     deployed.wait_until_active()
@@ -82,13 +136,16 @@ def test_neither_garbage_nor_people_who_leave_while_they_drag_disturb_others(wor
     for size in (0, 1, 10, 1000, 100_000):
         with viewed.raw() as raw, contextlib.suppress(ConnectionClosed):
             raw.send(random.bytes(size))
+    edition = deployed.status().goals_from
+    with viewed.reader() as reader:
+        reader.wait_for(lambda: offers_goals(reader), what='goals')
     for position in ((1.0,), 'abc', (np.nan,) * 3):
-        with viewed.raw() as raw, contextlib.suppress(ConnectionClosed):
+        with viewed.raw(edition) as raw, contextlib.suppress(ConnectionClosed):
             drag(raw, position)
-    with viewed.raw() as raw:  # one that turns the handle over, without holding it
+    with viewed.raw(edition) as raw:  # one that turns the handle over, without holding it
         raw.move((1.3, 0.7, 0.6), (np.nan,) * 4)
     with contextlib.ExitStack() as others:
-        people = [others.enter_context(viewed.raw()) for _ in range(9)]
+        people = [others.enter_context(viewed.raw(edition)) for _ in range(9)]
         person = others.enter_context(viewed.reader())
         for rude in people[:3]:
             rude.start()
@@ -175,6 +232,31 @@ def test_a_simulation_is_put_back_at_its_start_and_that_is_said(world):
         reader.wait_for(lambda: 'Reset simulation' in reader.buttons, what='the button')
         reader.press('Reset simulation')
         reader.wait_for_note('Reset simulation', '^the arm is back at its start$')
+
+
+def test_a_simulation_is_not_put_back_while_policy_node_moves_it(world, policy):
+    peer = world.peer()
+    with Viewed(world).reader() as reader:
+        world.node('sim_node', robot='fetch', output='joint_trajectory')
+        world.node('policy_node', robot='fetch', policy=str(policy), output='joint_trajectory')
+        statuses = peer.follow(DeploymentStatus, 'policy_node')
+        statuses.wait_for(lambda status: status.state == 'no_goal', after=0)
+        reader.wait_for(lambda: offers_goals(reader), what='goals')
+        reader.wait_for(lambda: 'Reset simulation' in reader.buttons, what='the button')
+        reader.repeat_until(
+            lambda: reader.press('Random goal'), lambda: statuses.messages[-1].goal, 'a goal'
+        )
+        reader.wait_for_line('Distance', 'mm')
+        reader.press('Reset simulation')
+        reader.wait_for_note('Reset simulation', 'stop the arm first')
+        assert statuses.messages[-1].goal is not None
+        reader.press('Stop the arm')
+        statuses.wait_for(lambda status: status.stopped and not status.moving, after=-1)
+        reader.wait_for_line('Policy', 'stopped')
+        reader.repeat_until(
+            lambda: reader.press('Reset simulation'),
+            lambda: ('Reset simulation', 'the arm is back at its start') in reader.notes,
+        )
 
 
 def test_a_run_that_learns_shows_its_curves_its_figures_and_its_virtual_goals(world, tmp_path):

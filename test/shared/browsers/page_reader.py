@@ -4,7 +4,7 @@ import re
 import time
 
 import msgspec
-from raw_browser import HANDLE, RawBrowser
+from raw_browser import RawBrowser
 
 
 class PageReader(RawBrowser):
@@ -60,7 +60,7 @@ class PageReader(RawBrowser):
     def handle(self):
         """That of the goal: whether it is ``visible``, its ``position`` and ``wxyz``."""
         at_first = {'visible': False, 'position': [0.0] * 3, 'wxyz': [1.0, 0.0, 0.0, 0.0]}
-        return at_first | self._nodes.get(HANDLE, {})
+        return at_first | self._nodes.get(self.handle_name, {})
 
     def order_of(self, kind):
         """Return the places on the page, from above, of its elements of a kind."""
@@ -120,7 +120,8 @@ class PageReader(RawBrowser):
 
     def _is_late(self, since):
         """Return whether one of the notes since the first so many says it."""
-        return any('too long ago' in text for _, text in self.notes[since:])
+        late = 'too long ago', 'before the last stop'
+        return any(words in text for _, text in self.notes[since:] for words in late)
 
     def _shown(self):
         return f'{self.lines}, {self.buttons}, {self.notes[-3:]}'
@@ -148,9 +149,13 @@ class PageReader(RawBrowser):
             self._nodes.setdefault(message['name'], {})['wxyz'] = message['wxyz']
         elif kind == 'SceneNodeUpdateMessage':
             self._nodes.setdefault(message['name'], {}).update(_sized(message['updates'], sizes))
+        elif kind == 'GuiRemoveMessage':
+            self._elements.pop(message['uuid'], None)
         elif kind == 'RemoveSceneNodeMessage':
             self._nodes.pop(message['name'], None)
         elif 'name' in message and 'props' in message:
+            if message['name'].startswith('/goal_'):
+                self.handle_name = message['name']
             self._nodes.setdefault(message['name'], {}).update(
                 {'type': kind, **_sized(message['props'], sizes)}
             )

@@ -8,14 +8,14 @@ import viser
 from websockets.sync.client import connect
 import zstandard
 
-HANDLE = '/goal'
-
 
 class RawBrowser:
     """One that draws nothing, so that there can be many; it is connected while it is entered."""
 
-    def __init__(self, address):
+    def __init__(self, address, edition=0):
+        """``edition``: of the page whose handle it drags, whatever the page has by now."""
         self.address = address
+        self.handle_name = f'/goal_{edition}'
         self._socket = connect(
             address.replace('http', 'ws'),
             subprotocols=[f'viser-v{viser.__version__}'],
@@ -46,15 +46,17 @@ class RawBrowser:
 
     def start(self):
         """Take the goal's handle in hand."""
-        self.tell('TransformControlsDragStartMessage', name=HANDLE)
+        self.tell('TransformControlsDragStartMessage', name=self.handle_name)
 
     def move(self, position, wxyz=(1.0, 0.0, 0.0, 0.0)):
         """Drag the handle there."""
-        self.tell('TransformControlsUpdateMessage', name=HANDLE, wxyz=wxyz, position=position)
+        self.tell(
+            'TransformControlsUpdateMessage', name=self.handle_name, wxyz=wxyz, position=position
+        )
 
     def end(self):
         """Let it go."""
-        self.tell('TransformControlsDragEndMessage', name=HANDLE)
+        self.tell('TransformControlsDragEndMessage', name=self.handle_name)
 
     def tell(self, kind, **fields):
         self.send(msgspec.msgpack.encode({'type': kind, **fields}))

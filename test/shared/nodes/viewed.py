@@ -14,9 +14,9 @@ class Viewed:
         told = self.node.wait_for(r'open http\S+ in a browser')
         self.address = re.search(r'http\S+', told).group()
 
-    def raw(self):
-        """Return a browser that draws nothing."""
-        return RawBrowser(self.address)
+    def raw(self, edition=0):
+        """Return a browser that draws nothing, and knows the handle of an edition of the page."""
+        return RawBrowser(self.address, edition)
 
     def reader(self):
         """Return one that knows what it would show."""
