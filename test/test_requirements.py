@@ -1,4 +1,4 @@
-"""Requirements are pinned by hash and brought, and only tests whose needs cannot be met are skipped."""
+"""Requirements are pinned by hash and brought; only tests whose needs are not met are skipped."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A motion begins where the arm is, or where its last command was: one wrong reading is not both."""
+"""A motion begins where the arm is, or at its last command: one wrong reading is neither."""
 
 from command_path_arm import CommandPathArm, TICK
 from mher_ros.control.safety_monitor import SafetyOptions, Status
