@@ -1,4 +1,4 @@
-"""Requirements are pinned by hash, and only tests whose needs cannot be met are skipped."""
+"""Requirements are pinned by hash and brought; only tests whose needs are not met are skipped."""
 
 import os
 from pathlib import Path
@@ -31,6 +31,17 @@ def test_every_requirement_has_a_version_and_hashes(name):
 
 def test_torch_alone_has_none():
     assert [entry[0].partition('==')[0] for entry in requirements('torch')] == ['torch']
+
+
+def test_make_test_brings_what_tests_need_before_it_runs_them():
+    # Without what a `make` around this test has set.
+    environment = {key: os.environ[key] for key in ('PATH', 'HOME') if key in os.environ}
+    done = subprocess.run(
+        ['make', '-n', 'test'], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    brings, runs = (done.stdout.find(what) for what in ('system_packages.sh .venv', '-m pytest'))
+    assert 0 <= brings < runs, done.stdout
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A policy leads an arm to its goal, and stops it once whenever there is a reason to."""
 
-from command_path_arm import CommandPathArm, proportional, SECOND, TICK
+from command_path_arm import CommandPathArm, joint_velocities, proportional, SECOND, TICK
 from mher_ros.control.motion_qp import MotionError, MotionQP
 from mher_ros.control.safety_monitor import SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
@@ -220,6 +220,53 @@ def test_false_velocities_at_rest_do_not_move_the_first_command(output, speed):
         assert (np.abs(first.joint_velocities) <= change + 1e-9).all()
         step = np.abs(first.joint_positions - arm.positions[:count])
         assert (step <= change * TICK + 1e-9).all()
+
+
+def push(arm, goal, distance):
+    """Move the tool by hand to this distance from its goal [m]; return the direction."""
+    direction = np.array((0.6, -0.8, 0.0))
+    arm.last_command = None
+    while np.linalg.norm(off := goal + distance * direction - arm.tool) > 1e-6:
+        off /= max(1.0, np.linalg.norm(off) / 0.005)
+        count = len(arm.model.joint_names)
+        arm.positions[:count] += joint_velocities(arm.model, arm.positions, off)
+        arm.tick()
+    return direction
+
+
+@pytest.mark.parametrize('output', ['twist', 'joint_velocity'])
+def test_at_its_goal_the_tool_rests_until_it_is_moved_by_more_than_noise(output):
+    arm = CommandPathArm(output)
+    arm.start()
+    arm.run(300)
+    goal = arm.controller.goal
+    push(arm, goal, 0.00025)
+    assert not any(command.tool_velocity.any() for command in arm.run(200))
+    push(arm, goal, 0.0006)
+    assert any(command.tool_velocity.any() for command in arm.run(200))
+    arm.run(100)
+    assert arm.controller.distance < 0.00025
+    assert not arm.last_command.tool_velocity.any()
+
+
+@pytest.mark.parametrize(('thresholds', 'straight'), [(1.3, True), (1.8, False)])
+def test_a_tool_that_was_at_its_goal_returns_without_the_policy_unless_it_is_far(
+    thresholds, straight
+):
+    arm = CommandPathArm('twist')
+    arm.start()
+    arm.run(300)
+    goal = arm.controller.goal
+    assert arm.controller.reached
+    arm.policy = lambda *_: np.array((0, 0, 1, 0), np.float32)  # up, not to the goal
+    arm.monitor.drop_goal('a test')
+    direction = push(arm, goal, thresholds * arm.controller.threshold)
+    arm.run(150)
+    arm.controller.take_goal(arm.now, goal)
+    arm.run(10)
+    velocity = arm.last_command.tool_velocity
+    to_goal = -velocity @ direction / np.linalg.norm(velocity)
+    assert to_goal > 0.99 if straight else abs(to_goal) < 0.5
 
 
 @pytest.mark.parametrize('output', OUTPUTS)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import difflib
 import logging
 from pathlib import Path
 import sys
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from mher_ros.errors import MherError
 from mher_ros.options import OptionError
@@ -45,21 +45,12 @@ def launch_description(name: str, file: str) -> LaunchDescription:
     from launch.launch_description import LaunchDescription
     from launch.logging import get_logger
 
-    rows = node_spec.argument_rows(make_bringup(name, {}))
-    names = [row['name'] for row in (*rows, END_ALL)]
     by_itself = is_launched(file, sys.argv)
 
-    def check(context: LaunchContext) -> None:
-        if by_itself:
-            check_arguments(name, context.argv, names)
-        for wrong, right in resembling(context.launch_configurations, names):
-            get_logger(name).warning(f'{name} has no argument {wrong}; is {right} meant?')
-
     def start(context: LaunchContext) -> list[Node]:
-        given = {key: context.launch_configurations[key] for key in names}
-        ends_all = given.pop('end_all') == 'true' or by_itself
-        nodes = installed(make_bringup(name, given).nodes(), get_logger(name).warning)
-        return launch_nodes(nodes, ends_all)
+        words = context.argv if by_itself else None
+        warn = get_logger(name).warning
+        return launch_nodes(*choose_nodes(name, context.launch_configurations, words, warn))
 
     declared = [
         DeclareLaunchArgument(
@@ -68,11 +59,36 @@ def launch_description(name: str, file: str) -> LaunchDescription:
             description=row['help'],
             choices=list(row['choices']) if row['choices'] else None,
         )
-        for row in (*rows, END_ALL)
+        for row in argument_rows(name)
     ]
-    return LaunchDescription(
-        [OpaqueFunction(function=check), *declared, OpaqueFunction(function=start)]
-    )
+    return LaunchDescription([*declared, OpaqueFunction(function=start)])
+
+
+def argument_rows(name: str) -> list[dict[str, Any]]:
+    """List name, default (as text), help and choices (or None) of every launch argument."""
+    return [*node_spec.argument_rows(make_bringup(name, {})), END_ALL]
+
+
+def choose_nodes(
+    name: str,
+    values: Mapping[str, str],
+    command: Sequence[str] | None,
+    warn: Callable[[str], None],
+) -> tuple[list[NodeSpec], bool]:
+    """
+    Return the nodes to start, and whether the end of the main one ends the whole launch.
+
+    ``values``: all arguments of the launch, maybe of others, too. ``command``: those on the
+    command line if the file is launched itself; None: another file includes it.
+    """
+    names = [row['name'] for row in argument_rows(name)]
+    if command is not None:
+        check_arguments(name, command, names)
+    for wrong, right in resembling(values, names):
+        warn(f'{name} has no argument {wrong}; is {right} meant?')
+    given = {key: values[key] for key in names}
+    ends_all = given.pop('end_all') == 'true' or command is not None
+    return installed(make_bringup(name, given).nodes(), warn), ends_all
 
 
 def is_launched(file: str, command: Sequence[str]) -> bool:

@@ -79,6 +79,8 @@ def spinning(node: Node, stop: StopRequest | None = None) -> Iterator[None]:
         except ExternalShutdownException:
             pass
         except Exception:
+            if over.is_set():  # the node may have been destroyed during a long callback
+                return
             sys.excepthook(*sys.exc_info())
             if stop is not None:
                 stop.fail()

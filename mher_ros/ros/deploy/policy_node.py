@@ -22,6 +22,7 @@ from mher_ros.ros.common.status import DeploymentStatus, Level, StatusPublisher
 # At start: loading libraries later would block all threads, and with them ~/stop.
 from mher_ros.ros.deploy.deployment import Deployment, PolicyOptions
 from mher_ros.ros.deploy.stop_services import StopServices
+from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 
@@ -91,6 +92,8 @@ class PolicyNode(LifecycleNode):
             # With autostart, ``run`` raises it instead.
             if not self._starting and not isinstance(error, StopRequested):
                 self.get_logger().error(str(error))
+            return TransitionCallbackReturn.FAILURE
+        except InvalidHandle:  # the node has ended in the meantime
             return TransitionCallbackReturn.FAILURE
         except Exception as error:  # rclpy would not report it
             self._problem = error

@@ -96,6 +96,31 @@ def test_readings_from_before_a_silence_do_not_count(output):
     assert np.linalg.norm(first.tool_position - tool) < 2e-4
 
 
+@pytest.mark.parametrize('output', POSITIONS)
+@pytest.mark.parametrize('pause', [0.15, 0.9])
+def test_a_motion_soon_after_the_last_begins_at_its_set_point_though_the_arm_is_behind(
+    output, pause
+):
+    arm = CommandPathArm(output)
+    arm.start()
+    arm.run(30)
+    arm.is_stuck = True
+    arm.monitor.drop_goal('a test')
+    while arm.path.is_moving:
+        arm.tick()
+    last = arm.commands[-1][1]
+    arm.positions[:6] -= 0.02
+    assert arm.run(round(pause / TICK)) == [None] * round(pause / TICK)
+    assert np.linalg.norm(arm.tool - last.tool_position) > 0.01
+    goal(arm)
+    first = next(command for command in arm.run(5) if command is not None)
+    most = arm.path.limits.acceleration * TICK
+    assert np.linalg.norm(first.tool_position - last.tool_position) <= most * TICK + 1e-9
+    if output != 'pose':
+        steps = np.abs(first.joint_positions - last.joint_positions)
+        assert (steps <= arm.model.acceleration_limits * TICK**2 + 1e-9).all()
+
+
 @pytest.mark.parametrize('output', ['joint_position', 'joint_trajectory'])
 def test_a_command_that_was_sent_slowly_is_recent_from_when_it_had_left(output):
     arm = CommandPathArm(output, safety=SafetyOptions(state_timeout=2.0))

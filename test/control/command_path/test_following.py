@@ -109,6 +109,26 @@ def test_an_arm_that_is_late_and_then_blocked_is_noticed(output, delay, lag):
     assert arm.monitor.status is Status.NOT_FOLLOWING
 
 
+@pytest.mark.parametrize('output', ['twist', 'joint_velocity'])
+def test_an_arm_that_follows_late_around_a_circle_is_no_blocked_one(output):
+    """On a circle the displacements of a late arm never agree with those of the same time."""
+    arm = CommandPathArm(output, safety=SafetyOptions(progress_timeout=0.0))
+    arm.noise, arm.delay = NOISE, 0.15
+
+    def circling(*_):
+        turn = 5.0 * arm.now
+        return np.array((0.9 * np.cos(turn), 0.9 * np.sin(turn), 0.0, 0.0), np.float32)
+
+    arm.policy = circling
+    arm.start(arm.workspace.high)
+    arm.run(300)
+    assert arm.monitor.status is Status.RUNNING, arm.monitor.reason
+    assert np.linalg.norm(arm.last_command.tool_velocity) > 0.1
+    arm.is_stuck = True
+    assert seconds_until_stop(arm, 5.0) < 1.5
+    assert arm.monitor.status is Status.NOT_FOLLOWING
+
+
 @pytest.mark.parametrize('output', OUTPUTS)
 @pytest.mark.parametrize('speed', [0.01, 0.05, 0.25])
 def test_joints_that_are_told_never_to_move_stop_the_arm_at_any_speed(output, speed):

@@ -218,10 +218,8 @@ class Trial:
             arm.pass_time(arm.path.leaves_at - arm.now)
         assert arm.now - self.sent_at >= 0.9 * TICK - 1e-9
         told = arm.path.positions
-        if arm.now - self.sent_at > RECENT and arm.output in (
-            'joint_position',
-            'joint_trajectory',
-        ):
+        is_recent = arm.now - self.sent_at <= RECENT
+        if not is_recent and arm.output in ('joint_position', 'joint_trajectory'):
             # It begins where the arm stood still, as far as anybody was told.
             assert np.ptp(arm.told, axis=0).max() <= STILL
             joints = command.joint_positions

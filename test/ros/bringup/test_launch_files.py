@@ -223,7 +223,7 @@ def test_training_goes_on_without_rviz(launched):
     code, out = run.end()
     assert code == 0
     layout = LAUNCH_FILES.parent / 'config' / 'rviz' / 'train.rviz'
-    assert f'[rviz2-3] -d {layout} -f world --ros-args -r __node:=rviz\n' in out
+    assert f'[rviz2-3] -d {layout} -f world --ros-args -r __node:=rviz ' in out
 
 
 @pytest.mark.ros

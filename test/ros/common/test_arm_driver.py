@@ -1,6 +1,7 @@
 """The command path on topics: what leaves for an arm, and what does not."""
 
 import contextlib
+import time
 
 from mher_ros.control.action_controller import ActionController
 from mher_ros.control.stop_latch import StopLatch
@@ -94,3 +95,27 @@ def test_a_command_is_withheld_if_a_stop_comes_while_it_is_written(driven):
     driven.step()
     assert not sent
     assert not driven.driver.path.is_moving
+
+
+def test_a_command_that_is_50_ms_old_before_it_can_leave_is_withheld(driven):
+    output = driven.driver._commands
+    write, send, written, sent = output.write, output.send, [], []
+
+    def write_slowly(command):
+        written.append(command)
+        time.sleep(0.06)
+        return write(command)
+
+    def are_written():
+        driven.move()
+        driven.step()
+        return len(written) >= 3
+
+    output.write, output.send = write_slowly, sent.append
+    driven.peer.wait_until(are_written, 'commands')
+    assert not sent
+    # None of them has moved the set-point.
+    places = [command.joint_positions for command in written]
+    assert np.ptp(places, axis=0).max() == 0.0
+    output.write, output.send = write, send
+    test_a_motion_that_is_asked_for_leaves(driven)

@@ -1,10 +1,13 @@
 """While policy_node starts, or cannot, it says so, and ``~/stop`` is answered all the same."""
 
 from concurrent.futures import ThreadPoolExecutor
+import sys
 import threading
 import time
 
 from geometry_msgs.msg import PointStamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
@@ -145,3 +148,65 @@ def test_of_a_clear_and_a_stop_the_later_counts(deploy):
     deployed.expect_no_goal_is_taken()
     deployed.trigger('clear')
     deployed.move()
+
+
+def end_without_a_traceback(deployed):
+    assert deployed.node.stop() == 0
+    assert not any('Traceback' in line for line in deployed.node.lines), deployed.node
+
+
+def test_a_node_that_waits_for_the_model_ends_when_it_is_told_to(deploy):
+    deployed = deploy(tells_model=False, model_timeout=600.0)
+    deployed.node.wait_for('waiting for the model')
+    end_without_a_traceback(deployed)
+
+
+def test_a_managed_node_ends_before_it_is_configured(deploy):
+    deployed = deploy(autostart=False)
+    deployed.node.wait_for('waiting to be configured')
+    end_without_a_traceback(deployed)
+
+
+def test_a_managed_node_ends_while_it_is_being_configured(deploy):
+    deployed = deploy(tells_model=False, autostart=False, model_timeout=600.0)
+    deployed.node.wait_for('waiting to be configured')
+    client = deployed.peer.client(ChangeState, 'policy_node/change_state')
+    configure = Transition(id=Transition.TRANSITION_CONFIGURE)
+    client.call_async(ChangeState.Request(transition=configure))
+    deployed.node.wait_for('waiting for the model')
+    end_without_a_traceback(deployed)
+
+
+# Loading goes on until the node is gone; the process waits for what comes of that.
+SLOW = """
+import sys, threading, time
+from mher_ros.ros.common.process import run_process
+from mher_ros.ros.deploy import policy_node
+from std_msgs.msg import String
+
+class Deployment:
+    def __init__(self, node, *_):
+        print('loading', flush=True)
+        while True:
+            node.destroy_publisher(node.create_publisher(String, 'a_topic', 1))
+            time.sleep(0.001)
+
+policy_node.Deployment = Deployment
+code = run_process('policy_node')
+for thread in threading.enumerate():
+    if thread.name == 'executor':
+        thread.join()
+sys.exit(code)
+"""
+
+
+def test_a_node_that_ends_before_it_has_loaded_its_arm_prints_no_traceback(world):
+    node = world.start(sys.executable, '-c', SLOW, '--ros-args', '-p', 'autostart:=false')
+    node.wait_for('waiting to be configured')
+    peer = world.peer()
+    client = peer.client(ChangeState, 'policy_node/change_state')
+    configure = Transition(id=Transition.TRANSITION_CONFIGURE)
+    client.call_async(ChangeState.Request(transition=configure))
+    node.wait_for('loading')
+    assert node.stop() == 0
+    assert not any('Traceback' in line for line in node.lines), node
