@@ -84,7 +84,7 @@ class SteppedArm:
             'joint_trajectory',
             limits=self._limits,
             command_rate=1.0 / self._period,
-            readings=1,  # those of a simulation are right
+            still_for=0.0,  # the states of a simulation are right
         )
         self._controller.path.makes_ahead = False
         self._steps = 0

@@ -1,6 +1,5 @@
 """The one path from a controller to an arm: which commands are made, and when."""
 
-from collections import deque
 import copy
 import math
 from typing import Any, Protocol
@@ -9,6 +8,7 @@ from mher_ros.control.following import Following
 from mher_ros.control.motion import Command, length, Motion, ToolVelocity
 from mher_ros.control.motion_limiter import MotionLimiter, MotionLimits
 from mher_ros.control.motion_qp import MotionError
+from mher_ros.control.resting_arm import RestingArm, STILL, STILL_FOR
 from mher_ros.control.safety_filter import JointFilter, SafetyFilter, ToolFilter
 from mher_ros.control.safety_monitor import SafetyMonitor, SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
@@ -33,10 +33,11 @@ LEAD, LONGEST_LEAD = 0.4, 1e-3
 PAUSE = 2.5  # command periods, but at least longest_tick, after which an arm is at rest
 LATER, SOONER = 0.5, 0.05
 """Weights of the newest time in the mean time between commands, if it is longer or shorter."""
-UNDONE = ('_rests', '_due', '_sent_at', '_sent_by', '_left_at', 'is_moving')
+UNDONE = ('_rests', '_due', '_sent_at', '_sent_by', '_left_at', '_has_left', 'is_moving')
 """Attributes that a command changes, besides the filter."""
-RECENT = 1.0  # age of the last command up to which a motion starts at its set-point [s]
-READINGS = 5  # joint states that must agree before a motion starts at a measured position
+RECENT = 1.0  # time after the last command for which the arm may still move towards it [s]
+NEAR, NEAR_TOOL = 0.03, 0.02
+"""Distance from its set-point of a joint [rad or m] and of the tool [m], if the arm holds it."""
 
 
 class Controller(Protocol):
@@ -62,9 +63,9 @@ class CommandPath:
     last one, ``is_stop``, ``tick`` returns None.
 
     A late command never asks for more than one command period of motion. A motion starts at the
-    last command if that is recent, otherwise at rest at the measured position, once the last
-    ``readings`` states agree: one wrong reading is no position. If states are missing for
-    ``longest_tick`` the arm brakes, and continues when there are states again.
+    last set-point if the arm is still there, otherwise at rest at the measured position, once the
+    arm has stood still for ``still_for``. If states are missing for ``longest_tick`` the arm
+    brakes, and continues when there are states again.
 
     Times ``now`` are those of a monotonic clock [s].
     """
@@ -81,14 +82,14 @@ class CommandPath:
         safety: SafetyOptions | None = None,
         command_rate: float = 100.0,
         latch: StopLatch | None = None,
-        readings: int = READINGS,
+        still_for: float = STILL_FOR,
     ) -> None:
         """
         Keep the tool in ``box``, its low and high corners (3,) [m] in the base frame.
 
         ``output`` is one of ``OUTPUTS``. ``known_box``: smaller box that the policy was trained
-        in, if it must not leave it. ``latch`` holds stops, and may already hold one. ``readings``:
-        states that must agree before a motion starts at a measured position.
+        in, if it must not leave it. ``latch`` holds stops, and may already hold one.
+        ``still_for``: time that the arm must stand still before a motion starts where it is [s].
         """
         self._controller, self._arm, self._box = controller, arm, box
         self.limits = limits or MotionLimits()
@@ -111,7 +112,9 @@ class CommandPath:
         """Whether commands are sent: towards a goal, or to brake."""
         self._rests = True  # whether the last command is at rest
         self._due = self._sent_at = self._sent_by = self._left_at = self._state_at = -math.inf
-        self._readings: deque[Vector] = deque(maxlen=readings)
+        self._resting = RestingArm(still_for)
+        self._holds: Vector | None = None  # where the arm came to rest after the last command
+        self._has_left = True  # it may have been moved by somebody else since
         self._is_new = False
         self._state_gap, self._gap = math.inf, self.period
         self._joint_count = len(arm.joint_names) if kind.of_joints else 0
@@ -140,11 +143,6 @@ class CommandPath:
         if source == 'setpoint':
             return self.filter.tool_position, self.filter.tool_velocity
         return self._arm.tool(self.positions, self.velocities)
-
-    @property
-    def recent_until(self) -> float:
-        """Time from which a motion no longer starts at the last command."""
-        return self._sent_by + RECENT
 
     @property
     def held_orientation(self) -> Vector | None:
@@ -190,8 +188,11 @@ class CommandPath:
         if self.is_moving and self.monitor.status in JUMPS:
             return False  # one wrong reading must not become the position of the arm
         if self.monitor.status in JUMPS or now - self._state_at > self._safety.state_timeout:
-            self._readings.clear()
-        self._readings.append(positions)
+            self._resting.clear()
+        if now - self._state_at > RECENT:
+            self._has_left = True  # its driver may have been restarted
+        self._resting.take(now, stamp, positions)
+        self._watch_rest(now, positions)
         still = np.array_equal(positions, self.positions)
         self._blind, self._sent = self._blind + self._sent if still else 0.0, 0.0
         self.positions, self.velocities, self._tool = positions, velocities, None
@@ -202,7 +203,18 @@ class CommandPath:
         """Reset states and goal, but not a stop."""
         self.monitor.restart()
         self.is_moving, self.positions, self._tool = False, NOTHING, None
-        self._readings.clear()
+        self._resting.clear()
+        self._has_left = True
+
+    def may_move_until(self, time: float) -> None:
+        """Assume that the arm may move until then, after commands that are not known here."""
+        self._sent_by = time - RECENT
+        self._has_left = True
+
+    @property
+    def may_move(self) -> float:
+        """Time until which the arm may still move after the last command [s]."""
+        return self._sent_by + RECENT
 
     def tick(self, now: float) -> Command | None:
         """
@@ -216,16 +228,14 @@ class CommandPath:
             return None
         self._before = self._state()
         leaves = max(now, self._earliest)
-        is_recent = leaves <= self.recent_until
-        if self.is_moving and not (self.filter.tied or is_recent):
+        if self.is_moving and not (self.filter.tied or leaves <= self.may_move):
             # By now the arm may be anywhere: do not move it back to its old set-point.
-            self.is_moving, self._rests = False, True
+            self.is_moving, self._rests, self._has_left = False, True, True
             if not runs:
                 return None
         if not self.is_moving:
-            if not (is_recent or self._is_still(leaves)):
+            if not self._begin(leaves):
                 return None
-            self._begin(leaves, is_recent)
         else:
             self._pass(leaves - self._sent_at)
         sees = now - self._state_at <= self.pause
@@ -241,7 +251,7 @@ class CommandPath:
         self.is_moving = runs or not self._rests
         self._is_planned = self._is_new = False
         self._due += GRID * self.period
-        self.leaves_at = leaves
+        self.leaves_at, self._has_left = leaves, False
         self.sent(leaves, leaves)
         return self._command(is_stop=not self.is_moving)
 
@@ -268,6 +278,11 @@ class CommandPath:
         self.filter.rest()
         self.is_moving, self._rests = False, True
         return self._command(is_stop=True)
+
+    def is_outdated(self, now: float) -> bool:
+        """Return whether the arm, still moving when the last command was made, rests by now."""
+        last = self._before['_sent_at']
+        return bool(self.leaves_at - last <= self.pause < now - last)
 
     def withhold(self) -> None:
         """Undo the last command, which was too late to be sent."""
@@ -344,30 +359,56 @@ class CommandPath:
     @property
     def _joint_error(self) -> float:
         """Largest distance of a joint from its set-point [rad or m]; 0 if there is none."""
+        return 0.0 if self.filter.tied else self._joint_distance
+
+    @property
+    def _joint_distance(self) -> float:
+        """The same, also for an arm that is commanded by velocities."""
         sent = self.filter.joint_positions
-        if sent is None or self.filter.tied:
-            return 0.0
-        return float(np.abs(sent - self.positions[: len(sent)]).max())
+        return 0.0 if sent is None else float(np.abs(sent - self.positions[: len(sent)]).max())
 
-    def _is_still(self, now: float) -> bool:
-        """Return whether the last readings agree on the position of the arm."""
-        readings, self._is_new = self._readings, False  # look again after the next state
-        is_full = len(readings) == readings.maxlen
-        return is_full and self.monitor.stand_still(now, float(np.ptp(readings, axis=0).max()))
+    def _watch_rest(self, now: float, positions: Vector) -> None:
+        """Notice whether somebody else moves an arm that rested after the last command."""
+        if now <= self.may_move:
+            self._holds = None
+        elif self._holds is None:
+            self._holds = positions
+        elif np.abs(positions - self._holds).max() > STILL:
+            self._has_left = True
 
-    def _begin(self, now: float, is_recent: bool) -> None:
-        """Start at the last command if it is recent, else at rest at the measured position."""
-        if is_recent:
+    def _is_at_setpoint(self) -> bool:
+        """Return whether the arm is where the last command has put it, but for a small error."""
+        setpoint = self.filter
+        if setpoint.joint_positions is None:
+            assert self.tool is not None
+            return length(setpoint.tool_position - self.tool) <= NEAR_TOOL
+        return self._joint_distance <= NEAR
+
+    def _begin(self, now: float) -> bool:
+        """
+        Start a motion, and return True; False: it is not clear yet where the arm is.
+
+        It starts at the last set-point while the arm holds it, even if the arm sags: its
+        controller knows only the set-point. Otherwise it starts where the arm stands still.
+        """
+        self._is_new, is_recent = False, now <= self.may_move  # if False, look at the next state
+        holds = self._sent_at > -math.inf and (is_recent or not self._has_left)
+        if holds and (self._is_at_setpoint() if self._follows else is_recent):
             self._pass(now - self._sent_at)
         else:
-            readings = np.array(self._readings)
-            off = np.abs(readings - np.median(readings, axis=0)).max(axis=1)
-            self.filter.begin(readings[off.argmin()])
+            if is_recent and not self.filter.tied:
+                return False
+            spread = self._resting.spread()
+            if spread is None or not self.monitor.stand_still(now, spread):
+                return False
+            self.filter.begin(self._resting.position())
+            self._has_left = True  # until the first command
         self.monitor.start_motion()
         self._following = Following(self._joint_count)
         self.is_moving, self._rests = True, self.filter.is_at_rest
         self._controller.begin(now)
         self._is_planned, self._blind, self._sent = False, 0.0, 0.0
+        return True
 
     def _in_reach(self, asked: Motion | None, tool: Vector) -> Motion | None:
         """Return the motion, limited so that the set-point stays near the tool (3,) [m]."""

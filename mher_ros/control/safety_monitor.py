@@ -7,6 +7,7 @@ import enum
 import math
 from typing import NamedTuple
 
+from mher_ros.control.resting_arm import STILL
 from mher_ros.control.stop_latch import StopLatch
 from mher_ros.options import check, option, OptionError
 from mher_ros.robots.workspace import GoalError
@@ -18,7 +19,6 @@ CLOCK_JUMP = SECOND
 """A stamp that is older by more than this is of a clock that was set back [ns]."""
 BOX_SLACK = 0.02  # increase of the distance outside the box that is tolerated [m]
 PROGRESS = 0.001  # decrease of the distance from the goal that counts as progress [m]
-STILL = 0.005  # largest difference between joint states of an arm at rest [rad or m]
 JUMP_SLACK = 0.05  # change of a joint that is no jump within any time [rad or m]
 
 
@@ -37,7 +37,7 @@ class Status(enum.Enum):
     OUTSIDE_LIMITS = 'a joint is outside its limits'
     JOINTS_JUMPED = 'the joint positions jumped'
     CLOCK_JUMPED = 'the clock of the joint states was set back'
-    ARM_MOVES = 'the arm moves although it is not commanded'
+    ARM_MOVES = 'the arm does not stand still'
     NOT_FOLLOWING = 'the arm does not follow its commands'
     NO_PROGRESS = 'the tool does not approach its goal'
     OUTSIDE_BOX = 'the tool has left its box'

@@ -9,9 +9,10 @@ may carry a command out in its next cycle. So between consecutive commands
 - the tool is not sent out of its box, nor farther out where it is outside (positions only),
 - at least 0.85 T pass by the clock, and ten commands take at least 9 T / 1.05.
 
-A pause of more than 0.1 s ends a motion: the arm is at rest then. After more than 1 s without a
-command a motion may begin where the arm is; before that, where the last command left off. A motion
-ends slowly, too: the last command before a silence leaves no velocity that could not end within T.
+A pause of more than 0.1 s ends a motion: the arm is at rest then. A motion begins where the last
+command left off. After more than 1 s it may begin where the arm is, and must do so if the arm has
+left the place of the last command. A motion ends slowly, too: the last command before a silence
+leaves no velocity that could not end within T.
 
 After a stop only a ramp may follow, which ends soon, goes not far and never back.
 
@@ -41,6 +42,8 @@ RECENT = (0.9, 1.2)
 """The same for whether the last command is where a motion begins [s]."""
 SILENCE = 0.5
 """What is not followed within this time has ended [s]."""
+NEAR, NEAR_TOOL = 0.03, 0.02
+"""How far an arm that holds its last command may be from it: a joint, the tool [rad, m]."""
 SETTLED = 0.5
 """How old a measured state may be that a motion begins at [s]."""
 RAMP = 0.3
@@ -199,7 +202,7 @@ class Judge:
         last = None
         for command, tool in zip(commands, self._tools(commands), strict=True):
             gap = np.inf if last is None else command.time - last.time
-            bases = [last.values] if gap < RECENT[1] else []
+            bases = [last.values] if self._goes_on(record, last, command.time) else []
             if gap > RECENT[0]:
                 bases += self._begun(record, command.time, gap)
             starts = self._placed(bases)
@@ -341,7 +344,7 @@ class Judge:
             starts = [first.values]
         else:
             starts = self._begun(record, first.time, np.inf)[-1:]
-            if last is not None and first.time - last.time < RECENT[1]:
+            if self._goes_on(record, last, first.time):
                 starts.append(last.values)  # as for single commands: it may begin at either
         for name, carry_out in CARRIED_OUT.items():
             fastest = (self._fastest(commands, start, carry_out, record) for start in starts)
@@ -374,6 +377,15 @@ class Judge:
 
     def _placed(self, values):
         return self._arm.tool(np.array(values)) if self._of_joints else np.array(values)
+
+    def _goes_on(self, record, last, time):
+        """Return whether a motion may begin where the last command left off."""
+        if last is None or time - last.time < RECENT[1]:
+            return last is not None
+        away = np.array(self._begun(record, time, np.inf)) - last.values
+        if self._output == 'pose':
+            return np.linalg.norm(away, axis=1).min() <= NEAR_TOOL
+        return np.abs(away).max(axis=1).min() <= NEAR
 
     def _begun(self, record, time, gap):
         """Return where a motion may begin: where the arm was seen since the last command."""

@@ -222,6 +222,15 @@ def test_after_about_a_second_a_motion_may_begin_at_the_last_command_or_at_the_a
     assert {'tool speed', 'carried out (immediate)'} <= kinds(told, measured=measured)
 
 
+def test_an_arm_that_sags_goes_on_from_its_last_command_however_late():
+    first = commands(ramp())
+    end, later = first[-1].values, first[-1].time + 5.0
+    told = first + commands(ramp() - START + end, later)
+    assert kinds(told, measured=[(0.0, START), (later - 4.0, end - (0.0, 0.01))]) == set()
+    moved = [(0.0, START), (later - 4.0, end - (0.0, 0.05))]
+    assert {'tool speed', 'carried out (immediate)'} <= kinds(told, measured=moved)
+
+
 def test_velocities_that_end_at_once_are_found():
     speeds = np.insert(profile()[:, None] * (0.6, 0.8), 2, 0.0, axis=1)
     speeds[30:] = 0.0

@@ -28,7 +28,7 @@ class Simulated:
         self.positions = np.array([robot.home[name] for name in robot.joints])
         self.free = np.array([name not in stuck for name in robot.joints])
         self.sent, self.now = self.positions.copy(), 0.0
-        self.states()
+        self.run(33)  # it stands still for a quarter second
 
     def states(self):
         self.path.take_state(

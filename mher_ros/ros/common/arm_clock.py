@@ -4,9 +4,12 @@ from collections.abc import Callable
 import threading
 import time
 
+from builtin_interfaces.msg import Time
+from mher_ros.ros.common.polled_topic import LATEST_ONLY, PolledTopic
 from rclpy.clock import Clock, ROSClock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as ClockMessage
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 """The wall clock, for timers that must also run while a simulated clock is stopped."""
@@ -48,12 +51,15 @@ class ArmTime:
 class ArmClock:
     """The time of an arm, for commands and timeouts; any thread may call it."""
 
-    # It follows the node's clock while the parameter ``use_sim_time`` is set, so that limits hold
-    # in simulated time, too, if the simulation is slow.
+    # It follows /clock while the parameter ``use_sim_time`` is set, so that limits hold in
+    # simulated time, too, if the simulation is slow. It reads the topic itself: the node's
+    # executor does not do so while a callback brakes the arm.
     def __init__(self, node: Node) -> None:
-        clock = node.get_clock()
+        self._node, clock = node, node.get_clock()
         assert isinstance(clock, ROSClock)
         self._clock = clock
+        self._topic = PolledTopic(node, ClockMessage, '/clock', LATEST_ONLY)
+        self._simulated = Time()
         self._time = ArmTime(_wall_clock())
         self._lock = threading.Lock()
 
@@ -62,8 +68,23 @@ class ArmClock:
         with self._lock:
             simulated = None
             if self._clock.ros_time_is_active:
-                simulated = self._clock.now().nanoseconds / SECOND
+                self._read()
+                simulated = self._simulated.sec + self._simulated.nanosec / SECOND
             return self._time.at(_wall_clock(), simulated)
+
+    def stamp(self) -> Time:
+        """Return the time for the header of a message."""
+        return self._simulated if self.is_simulated else self._clock.now().to_msg()
+
+    def close(self) -> None:
+        """Close the subscription."""
+        self._node.destroy_subscription(self._topic.subscription)
+
+    def _read(self) -> None:
+        raw = self._topic.take(0.0)
+        message = None if raw is None else self._topic.read(raw)
+        if message is not None and message.clock.sec >= 0:
+            self._simulated = message.clock
 
     @property
     def is_simulated(self) -> bool:

@@ -64,7 +64,7 @@ class ArmDriver:
         if output != 'none':
             topic = robot.topics.commands[output]
             self._commands = ArmOutput(
-                node, output, topic, arm.base_frame, arm.joint_names, path.period
+                node, self.clock.stamp, output, topic, arm.base_frame, arm.joint_names, path.period
             )
         self._graph = GraphWatch(node, self._commands.topic if self._commands else None)
         self.is_active = False
@@ -147,6 +147,7 @@ class ArmDriver:
     def close(self) -> None:
         """Close subscription and publisher."""
         self._graph.close()
+        self.clock.close()
         self._node.destroy_subscription(self._states.subscription)
         if self._commands is not None:
             self._commands.close()
@@ -189,8 +190,8 @@ class ArmDriver:
         while (left := self.path.leaves_at - self.clock.now()) > 0.0:
             time.sleep(min(left, SHORTEST_WAIT))
         before = self.clock.now()
-        # By now the arm may be at rest, or a stop was requested.
-        if before - made_at > MAX_AGE or self._latch.now.stops != self._stops_seen:
+        is_old = before - made_at > MAX_AGE or self.path.is_outdated(before)
+        if is_old or self._latch.now.stops != self._stops_seen:
             self.path.withhold()
             return False
         self._commands.send(message)

@@ -1,9 +1,11 @@
 """The messages of an arm's commands, as controllers take them."""
 
 from array import array
+from collections.abc import Callable
 import importlib
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from mher_ros.control.motion import Command
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.ros.common.geometry import set_quaternion, set_vector
@@ -39,10 +41,21 @@ class ArmOutput:
     """
 
     def __init__(
-        self, node: Node, kind: str, topic: str, frame: str, joints: tuple[str, ...], period: float
+        self,
+        node: Node,
+        stamp: Callable[[], Time],
+        kind: str,
+        topic: str,
+        frame: str,
+        joints: tuple[str, ...],
+        period: float,
     ) -> None:
-        """Command ``joints``, or the tool in ``frame``, every ``period`` [s]."""
-        self._node, self._kind, self._clock = node, kind, node.get_clock()
+        """
+        Command ``joints``, or the tool in ``frame``, every ``period`` [s].
+
+        ``stamp`` returns the time for the header of a message.
+        """
+        self._node, self._kind, self._stamp = node, kind, stamp
         self._publisher = node.create_publisher(MESSAGES[kind], topic, RELIABLE_QUEUE)
         self._message = MESSAGES[kind]()
         self._trajectory = TrajectoryWriter(joints, period)
@@ -62,7 +75,7 @@ class ArmOutput:
         """Return the message of a command, serialised: sending it then takes little time."""
         message, kind = self._message, self._kind
         if not OUTPUTS[kind].of_joints:
-            message.header.stamp = self._clock.now().to_msg()
+            message.header.stamp = self._stamp()
             if kind == 'twist':
                 set_vector(message.twist.linear, command.tool_velocity)
             else:

@@ -5,7 +5,6 @@ import dataclasses
 import gc
 import sys
 import threading
-import time
 import traceback
 from typing import Any
 
@@ -44,6 +43,7 @@ class PolicyNode(LifecycleNode):
         self._deployment: Deployment | None = None
         self._problem: Exception | None = None
         self._starting = False
+        self._may_move = 0.0  # time for which the arm may move after the last cleanup [s]
         self._latch = StopLatch()
         # A thread that removes the deployment, or takes its states, waits for the end of a step.
         self._stepping = threading.Lock()
@@ -87,6 +87,8 @@ class PolicyNode(LifecycleNode):
                 self._latency,
                 self._status.publish,
             )
+            driver = self._deployment.driver
+            driver.path.may_move_until(driver.clock.now() + self._may_move)
         except MherError as error:
             self._problem = error
             # With autostart, ``run`` raises it instead.
@@ -122,11 +124,7 @@ class PolicyNode(LifecycleNode):
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
-        """Forget policy and arm, once a motion would start at the measured arm anyway."""
-        assert self._deployment is not None
-        driver = self._deployment.driver
-        while driver.path.recent_until > driver.clock.now():
-            time.sleep(IDLE)
+        """Forget policy and arm."""
         self._leave()
         return super().on_cleanup(state)
 
@@ -155,6 +153,8 @@ class PolicyNode(LifecycleNode):
         with self._stepping:
             deployment, self._deployment = self._deployment, None
             if deployment is not None:
+                driver = deployment.driver
+                self._may_move = max(0.0, driver.path.may_move - driver.clock.now())
                 deployment.close()
         self._status.publish()
 

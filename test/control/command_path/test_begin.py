@@ -40,7 +40,7 @@ def test_a_wrong_reading_is_not_where_a_motion_begins(output, readings):
             arm.pass_time(TICK)
             arm.send_state(positions=told)
             arm.answer()
-        arm.run(20)
+        arm.run(40)
         began = [command for _, command in arm.commands[before:]]
         assert began, 'the motion does not begin'
         assert np.linalg.norm(began[0].tool_position - tool) <= most * TICK + 1e-9
@@ -59,7 +59,7 @@ def test_a_motion_waits_until_an_arm_that_somebody_moves_is_still(output):
         arm.answer()
     assert len(arm.commands) == before
     tool = arm.tool.copy()
-    arm.run(10)
+    arm.run(30)
     first = arm.commands[before][1]
     assert np.linalg.norm(first.tool_position - tool) < 1e-3
 
@@ -77,22 +77,125 @@ def test_an_arm_that_never_stands_still_loses_its_goal_with_a_reason():
     assert len(arm.commands) == before
     assert arm.monitor.status is Status.ARM_MOVES
     assert arm.monitor.last_drop == 'arm_moves'
-    arm.run(10)
+    arm.run(30)
     goal(arm)
     arm.run(10)
     assert len(arm.commands) > before
 
 
 @pytest.mark.parametrize('output', POSITIONS)
+@pytest.mark.parametrize('rate', [10, 100, 500, 1000])
+def test_an_arm_that_drifts_does_not_stand_still_at_any_rate_of_states(output, rate):
+    arm = rested_arm(output)
+    arm.last_command = None
+    arm.positions[0] += 0.1  # somebody else moved it
+    goal(arm)
+    before, seconds = len(arm.commands), 1.0 / rate
+    for _ in range(rate // 2):
+        arm.pass_time(seconds)
+        arm.positions[0] += 0.06 * seconds
+        arm.send_state()
+        arm.answer()
+    assert len(arm.commands) == before
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+@pytest.mark.parametrize('rate', [100, 1000])
+def test_a_reading_that_is_wrong_for_a_tenth_of_a_second_is_not_where_a_motion_begins(
+    output, rate
+):
+    arm = CommandPathArm(output)
+    arm.rest()
+    told, seconds = arm.positions.copy(), 1.0 / rate
+    told[1] += GLITCH
+    goal(arm)
+    tool = arm.tool.copy()
+    for _ in range(rate // 10):
+        arm.pass_time(seconds)
+        arm.send_state(positions=told)
+        arm.answer()
+    arm.run(50)
+    most = arm.path.limits.acceleration * TICK**2
+    assert np.linalg.norm(arm.commands[0][1].tool_position - tool) <= most + 1e-9
+
+
+def test_the_same_joint_state_again_is_no_further_reading():
+    arm = CommandPathArm('joint_position')
+    goal(arm) if arm.send_state() else None
+    stamp = arm.stamp
+    for _ in range(40):
+        arm.pass_time(TICK)
+        arm.send_state(stamp=stamp)
+        assert arm.answer() is None
+
+
+def sagging_arm(output, sag):
+    """Return an arm that holds its set-point, but for the sag of a joint [rad]."""
+    arm = CommandPathArm(output)
+    arm.start()
+    arm.run(30)
+    arm.monitor.drop_goal('a test')
+    while arm.path.is_moving:
+        arm.tick()
+    arm.run(1)
+    arm.is_stuck = True
+    arm.positions[1] += sag
+    return arm
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+@pytest.mark.parametrize('sag', [0.003, 0.02])
+@pytest.mark.parametrize('pause', [0.2, 3.0])
+def test_an_arm_that_sags_goes_on_from_its_set_point(output, sag, pause):
+    arm = sagging_arm(output, sag)
+    arm.run(round(pause / TICK))
+    last = arm.commands[-1][1]
+    goal(arm)
+    first = next(command for command in arm.run(5) if command is not None)
+    most = arm.path.limits.acceleration * TICK**2
+    assert np.linalg.norm(first.tool_position - last.tool_position) <= most + 1e-9
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+@pytest.mark.parametrize('how', ['moved', 'activated', 'driver restarted', 'jumped'])
+def test_an_arm_that_somebody_else_moved_begins_where_it_is(output, how):
+    arm = sagging_arm(output, 0.0)
+    last = arm.commands[-1][1]
+    if how == 'jumped':
+        arm.positions[0] += 0.5
+        arm.run(50)
+    elif how == 'driver restarted':
+        arm.pass_time(0.5)
+        arm.positions[0] += 0.1
+    else:
+        for _ in range(50):
+            arm.pass_time(TICK)
+            arm.positions[0] += 0.5 * TICK
+            arm.send_state()
+        if how == 'activated':
+            arm.path.restart()
+    arm.run(40)
+    goal(arm)
+    before, tool = len(arm.commands), arm.tool.copy()
+    arm.run(120)
+    first = arm.commands[before][1]
+    most = arm.path.limits.acceleration * TICK**2
+    assert np.linalg.norm(first.tool_position - last.tool_position) > 0.01
+    assert np.linalg.norm(first.tool_position - tool) <= most + 1e-9
+
+
+@pytest.mark.parametrize('output', POSITIONS)
 def test_readings_from_before_a_silence_do_not_count(output):
     arm = rested_arm(output, safety=SafetyOptions(recovery_time=0.0))
     arm.last_command = None
+    arm.positions[0] += 0.1  # somebody else moved it
+    arm.run(40)
     arm.pass_time(0.5)
     arm.positions[:2] += 0.004  # moved in the meantime, by so little that it looks still
     arm.run(2)
     goal(arm)
     tool = arm.tool.copy()
-    first = next(command for command in arm.run(10) if command is not None)
+    first = next(command for command in arm.run(40) if command is not None)
     assert np.linalg.norm(first.tool_position - tool) < 2e-4
 
 
@@ -104,14 +207,15 @@ def test_a_motion_soon_after_the_last_begins_at_its_set_point_though_the_arm_is_
     arm = CommandPathArm(output)
     arm.start()
     arm.run(30)
-    arm.is_stuck = True
     arm.monitor.drop_goal('a test')
     while arm.path.is_moving:
         arm.tick()
     last = arm.commands[-1][1]
-    arm.positions[:6] -= 0.02
+    arm.tick()
+    arm.is_stuck = True
+    arm.positions[:6] -= 0.005
     assert arm.run(round(pause / TICK)) == [None] * round(pause / TICK)
-    assert np.linalg.norm(arm.tool - last.tool_position) > 0.01
+    assert np.linalg.norm(arm.tool - last.tool_position) > 0.005
     goal(arm)
     first = next(command for command in arm.run(5) if command is not None)
     most = arm.path.limits.acceleration * TICK

@@ -51,6 +51,22 @@ def test_a_late_command_asks_for_no_more_than_one_period_of_motion(output, delay
     assert len(arm.asked) <= asked + 4  # every 0.04 s again
 
 
+@pytest.mark.parametrize('output', ['joint_position', 'twist'])
+@pytest.mark.parametrize('wait, outdated', [(0.003, False), (0.045, True)])
+def test_a_command_for_a_moving_arm_is_outdated_once_the_arm_rests(output, wait, outdated):
+    arm = CommandPathArm(output)
+    arm.start()
+    arm.run(30)
+    arm.pass_time(0.095)
+    arm.send_state()
+    command = arm.path.tick(arm.now)
+    assert np.linalg.norm(command.tool_velocity) > 0.15
+    assert arm.path.is_outdated(arm.now + wait) == outdated
+    arm.path.withhold()
+    arm.pass_time(wait)
+    assert np.linalg.norm(arm.tick().tool_velocity) <= arm.path.limits.acceleration * TICK + 1e-9
+
+
 def test_commands_are_no_closer_than_a_tenth_less_than_a_period():
     arm = CommandPathArm('pose')
     arm.start()

@@ -64,6 +64,7 @@ def test_the_time_until_a_stopped_clock_is_noticed_counts_too(simulated):
 
 
 def test_the_time_for_which_the_machine_was_suspended_counts(monkeypatch):
+    monkeypatch.setattr('mher_ros.ros.common.arm_clock.PolledTopic', lambda *args: None)
     clock = ArmClock(SimpleNamespace(get_clock=ROSClock))
     before, read = clock.now(), time.clock_gettime
     slept = {time.CLOCK_BOOTTIME: 3600.0}

@@ -97,6 +97,20 @@ def test_a_command_is_withheld_if_a_stop_comes_while_it_is_written(driven):
     assert not driven.driver.path.is_moving
 
 
+def test_a_command_is_withheld_if_the_arm_has_come_to_rest_before_it_can_leave(driven):
+    path, sent = driven.driver.path, []
+    driven.driver._commands.send = sent.append
+    outdated, path.is_outdated = [], lambda now: not outdated.append(now)
+
+    def is_made():
+        driven.move()
+        driven.step()
+        return outdated
+
+    driven.peer.wait_until(is_made, 'a command')
+    assert not sent
+
+
 def test_a_command_that_is_50_ms_old_before_it_can_leave_is_withheld(driven):
     output = driven.driver._commands
     write, send, written, sent = output.write, output.send, [], []

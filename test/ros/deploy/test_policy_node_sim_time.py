@@ -3,6 +3,7 @@
 import threading
 import time
 
+from fake_arm import vector
 from mher_ros.ros.common.status import Level
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ class Simulation:
     """A clock that is slower than the wall's."""
 
     def __init__(self, peer):
-        self.now = 50.0
+        self.now, self.pace = 50.0, PACE
         self.stands = False
         self._publisher = peer.node.create_publisher(Clock, '/clock', 10)
         self._closing = threading.Event()
@@ -42,10 +43,10 @@ class Simulation:
 
     def _run(self):
         last = time.monotonic()
-        while not self._closing.wait(TICK / PACE):
+        while not self._closing.wait(TICK / self.pace):
             now = time.monotonic()
             if not self.stands:
-                self.now += PACE * (now - last)
+                self.now += self.pace * (now - last)
                 self._publisher.publish(Clock(clock=Time(seconds=self.now).to_msg()))
             last = now
 
@@ -94,6 +95,28 @@ def test_speed_and_rate_hold_in_simulated_time(deploy, simulation):
     assert (displacements <= SPEED * (spans + 0.05)).all()
     assert displacements.max() > 0.5 * SPEED * WINDOW / RATE
     assert 0.5 * RATE < len(commands.messages) / taken < 1.2 * RATE
+
+
+def test_a_deactivated_arm_brakes_in_simulated_time(deploy, simulation):
+    deployed = deploy('twist', simulated=lambda: simulation.now, use_sim_time=True)
+    arm, simulation.pace = deployed.arm, 1.0
+    deployed.wait_until_active()
+    arm.wait_for_states(5)
+    deployed.go()
+    twists = deployed.commands.messages
+
+    def speeds():
+        return [np.linalg.norm(vector(message.twist.linear)) for message in twists[before:]]
+
+    before = 0
+    deployed.peer.wait_until(lambda: speeds()[-1:] > [0.6 * SPEED], 'a fast motion')
+    before = len(twists) - 1
+    assert deployed.change('deactivate')
+    deployed.peer.wait_until(lambda: speeds()[-1] == 0.0, 'rest')
+    # By at most 1 m/s2, which takes over 0.15 s: no command stops the arm at once.
+    steps = -np.diff(speeds())
+    assert steps.max() <= 1.0 / RATE + 1e-6
+    assert not any('clock has stopped' in line for line in deployed.node.lines)
 
 
 def test_a_clock_that_stands_still_stops_the_arm(deploy, simulation):

@@ -6,7 +6,9 @@ import numpy as np
 PAUSE = 0.1
 """Time without a command after which an arm is at rest [s]."""
 RECENT = 1.0
-"""Age of the last command beyond which a motion may begin anywhere, at rest [s]."""
+"""Age of the last command beyond which a motion may begin where the arm is, at rest [s]."""
+NEAR, NEAR_TOOL = 0.03, 0.02
+"""How far an arm may be from its last set-point to still hold it: a joint, the tool [rad, m]."""
 ROUNDING = 1e-6
 
 
@@ -28,8 +30,12 @@ class CommandJudge:
         """Whether joint states tell where the arm is."""
         self.worst = dict.fromkeys(('speed', 'acceleration', 'joint speed', 'joint change'), 0.0)
 
-    def take(self, now, command, measured):
-        """Judge a command at a time; ``measured`` (n,): where the arm was told to be."""
+    def take(self, now, command, measured, starts=None):
+        """
+        Judge a command at a time; ``measured`` (n,): where the arm was told to be.
+
+        ``starts``: joint positions (n,) where a motion may begin, if not at the last set-point.
+        """
         gap = np.inf if self._time is None else now - self._time
         count, joints, tool = len(self.arm.joint_names), None, None
         before_here = None
@@ -37,14 +43,14 @@ class CommandJudge:
         if gap > PAUSE or self._time is None:
             self._velocity, self._speeds = np.zeros(3), np.zeros(count)
         if is_new:
-            self._place, self._joints = None, measured[:count]
+            is_position = self.output not in ('twist', 'joint_velocity') and starts is not None
+            self._begin(command, measured, starts if is_position else [measured])
         others = measured[count:]
         if self.output == 'twist':
             velocity = command.tool_velocity
         elif self.output in ('pose', 'none'):
             tool = command.tool_position
-            before = self._chain.tool(measured) if self._place is None else self._place
-            velocity = (tool - before) / self.period
+            velocity = (tool - self._place) / self.period
         else:
             joints = command.joint_positions
             if self.output == 'joint_velocity':
@@ -63,6 +69,23 @@ class CommandJudge:
         if self.output != 'joint_velocity' or self.is_honest:
             self._check_tool(velocity)
         self._time, self._place, self._velocity = now, tool, velocity
+
+    def _begin(self, command, measured, starts):
+        """Begin at the last set-point if the arm holds it, or at one of ``starts``."""
+        count = len(self.arm.joint_names)
+        places, joints = [self._chain.tool(one) for one in starts], [one[:count] for one in starts]
+        if self._place is not None and self.output != 'none':
+            if np.linalg.norm(self._place - self._chain.tool(measured)) <= NEAR_TOOL:
+                places.append(self._place)
+            if self._joints is not None and np.abs(self._joints - measured[:count]).max() <= NEAR:
+                joints.append(self._joints)
+        assert places, 'a motion begins although it is not known where the arm is'
+        self._place = min(places, key=lambda one: np.linalg.norm(one - command.tool_position))
+        if command.joint_positions is not None:
+            wanted = command.joint_positions
+            assert joints, 'a motion begins although it is not known where the arm is'
+            joints.sort(key=lambda one: np.abs(one - wanted).max())
+        self._joints = joints[0] if joints else None
 
     def _velocity_of(self, speeds, positions):
         """Return the velocity (3,) that joint velocities (k,) give the tool."""

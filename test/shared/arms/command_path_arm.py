@@ -4,8 +4,8 @@ from collections import deque
 import functools
 
 from arm_models import load_arm
-from mher_ros.control.command_path import READINGS
 from mher_ros.control.goal_controller import GoalController
+from mher_ros.control.resting_arm import STILL_FOR
 from mher_ros.robots.workspace import Workspace
 from mher_ros.tasks import make
 import numpy as np
@@ -43,8 +43,8 @@ class CommandPathArm:
         self.positions = np.array([home.get(joint, 0.0) for joint in self.model.state_names])
         self.velocities = np.zeros(len(self.positions))
         self.now, self.stamp = 100.0, 1_000 * SECOND
-        self.told = deque(maxlen=READINGS)
-        """Joint positions of the last states that were used."""
+        self.told = deque(maxlen=100)
+        """Times and joint positions of the last states that were used."""
         self.commands = []
         """Commands, each with its time."""
         self.last_command = None
@@ -68,8 +68,9 @@ class CommandPathArm:
         self.controller.take_goal(self.now, goal, 'project')
 
     def rest(self):
-        """Send as many states as a motion needs to begin."""
-        for _ in range(READINGS):
+        """Send the states of an arm that stands still, until a motion may begin."""
+        for _ in range(round(STILL_FOR / TICK) + 1):
+            self.pass_time(TICK)
             self.send_state()
 
     def send_state(self, positions=None, velocities=None, stamp=None):
@@ -83,7 +84,7 @@ class CommandPathArm:
             self.velocities.copy() if velocities is None else velocities,
         )
         if is_used:
-            self.told.append(told)
+            self.told.append((self.now, told))
         return is_used
 
     def pass_time(self, seconds):

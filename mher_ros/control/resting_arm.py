@@ -1,0 +1,53 @@
+"""Whether an arm without commands stands still, and where."""
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+STILL = 0.005  # largest difference between the positions of a joint that stands still [rad or m]
+STILL_FOR = 0.25  # time over which it must do so [s]
+READINGS = 5  # least number of joint states in that time
+
+
+class RestingArm:
+    """
+    The joint states of the last quarter second.
+
+    One wrong reading, or an arm that still moves, must not become the start of a motion.
+    """
+
+    def __init__(self, still_for: float = STILL_FOR) -> None:
+        """``still_for`` [s]: 0 if one joint state is enough."""
+        self._still_for, self._least = still_for, READINGS if still_for else 1
+        self._readings: deque[tuple[float, Vector]] = deque()
+        self._stamp = 0
+
+    def clear(self) -> None:
+        """Forget all joint states."""
+        self._readings.clear()
+
+    def take(self, now: float, stamp: int, positions: Vector) -> None:
+        """Take joint positions (n,), received at ``now`` [s] with this stamp [ns]."""
+        if stamp == self._stamp != 0 and self._readings:
+            return  # the same state again is no further reading
+        self._stamp = stamp
+        readings = self._readings
+        readings.append((now, positions))
+        while len(readings) > self._least and readings[1][0] <= now - self._still_for:
+            readings.popleft()
+
+    def spread(self) -> float | None:
+        """Return the largest difference of a joint [rad or m]; None: it is not known yet."""
+        readings = self._readings
+        if len(readings) < self._least or readings[-1][0] - readings[0][0] < self._still_for:
+            return None
+        return float(np.ptp([positions for _, positions in readings], axis=0).max())
+
+    def position(self) -> Vector:
+        """Return the joint positions (n,) of the state that differs least from the others."""
+        positions = np.array([one for _, one in self._readings])
+        off = np.abs(positions - np.median(positions, axis=0)).max(axis=1)
+        return np.asarray(positions[off.argmin()])
