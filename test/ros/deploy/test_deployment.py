@@ -142,3 +142,11 @@ def test_a_goal_from_before_is_refused_however_late_it_is_handled(taker, happen)
     assert taker.answer(GOAL) == 'stopped'
     taker.publish(OTHER)
     assert taker.answer(OTHER) == ACCEPTED
+
+
+def test_a_goal_that_was_sent_while_the_arm_was_stopped_is_refused_after_the_clear_too(taker):
+    taker.activate()
+    taker.latch.set('a test')
+    taker.publish(GOAL)
+    taker.latch.clear()
+    assert taker.answer(GOAL) == 'stopped'
