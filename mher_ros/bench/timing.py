@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import math
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,13 @@ import numpy as np
 
 Samples = Mapping[str, Sequence[float]]  # one value per round, by contestant
 
+# Ends with its parent even if that is killed.
+BUSY = """
+import os, sys
+while os.getppid() == int(sys.argv[1]):
+    for _ in range(1_000_000):
+        pass
+"""
 PROGRESS_PERIOD = 2.0  # least time between two lines of progress [s]
 
 
@@ -79,7 +87,7 @@ def busy_cores() -> Iterator[list[subprocess.Popen[bytes]]]:
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(cores()):
-            processes.append(subprocess.Popen([sys.executable, '-c', 'while True: pass']))
+            processes.append(subprocess.Popen([sys.executable, '-c', BUSY, str(os.getpid())]))
         yield processes
     finally:
         for process in processes:

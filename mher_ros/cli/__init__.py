@@ -7,7 +7,7 @@ import sys
 
 import mher_ros
 from mher_ros.cli import arm, bench, experiment, policy, train, view
-from mher_ros.cli.arguments import Command, FAILED, INTERRUPTED, WRONG_USE
+from mher_ros.cli.arguments import Command, FAILED, INTERRUPTED, raising_terminated, WRONG_USE
 from mher_ros.errors import explaining_missing_extras, MherError
 
 __all__ = ['main']
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())  # for module:Class in the working folder
     try:
-        with explaining_missing_extras():
+        with raising_terminated(), explaining_missing_extras():
             code = int(chosen.chosen_command.run(chosen) or 0)
         sys.stdout.flush()
         return code

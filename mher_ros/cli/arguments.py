@@ -35,6 +35,25 @@ def option(flag: str, default: Any, text: str, **choices: Any) -> Argument:
     return argument(flag, f'{text} (default {default})', default=default, **choices)
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM was received; unlike Ctrl-C in a terminal, child processes did not get it."""
+
+
+@contextlib.contextmanager
+def raising_terminated() -> Iterator[None]:
+    """Raise Terminated for SIGTERM, so that child processes are ended as after Ctrl-C."""
+
+    def handle(*_: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once: another would interrupt that
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @contextlib.contextmanager
 def stop_on_signal(notice: str = '') -> Iterator[threading.Event]:
     """Yield an event that the first SIGINT or SIGTERM sets; the second one interrupts."""

@@ -10,7 +10,16 @@ import sys
 from typing import NamedTuple
 
 from mher_ros.cli import arguments
-from mher_ros.cli.arguments import Argument, argument, Command, FAILED, INTERRUPTED, JSON, option
+from mher_ros.cli.arguments import (
+    Argument,
+    argument,
+    Command,
+    FAILED,
+    INTERRUPTED,
+    JSON,
+    option,
+    Terminated,
+)
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.ros.bringup.processes import require_rclpy
 
@@ -166,8 +175,10 @@ def _all(chosen: argparse.Namespace) -> int:
             try:
                 if process.wait():
                     failed.append(name)
-            except KeyboardInterrupt:
-                # That process got the signal, too; the next Ctrl-C kills it.
+            except KeyboardInterrupt as interrupt:
+                # Ctrl-C has reached that process, too; the next one kills it.
+                if isinstance(interrupt, Terminated):
+                    process.terminate()
                 try:
                     process.wait()
                 except KeyboardInterrupt:

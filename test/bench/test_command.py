@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -12,6 +13,9 @@ from mher_ros.bench.result import Result
 from mher_ros.cli import bench, main
 from mher_ros.cli.arguments import FAILED, INTERRUPTED, WRONG_USE
 import pytest
+
+PATIENCE = 60.0
+"""Time within which a process must start or end [s]."""
 
 STAND_IN = """#!{python}
 # Called as the interpreter is: -m mher_ros bench NAME --out DIR.
@@ -33,7 +37,8 @@ with open(folder / 'asked', 'a') as asked:
 if name == 'failing':
     sys.exit(1)
 elif name in ('slow', 'stubborn'):
-    signal.signal(signal.SIGINT, end if name == 'slow' else signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end if name == 'slow' else signal.SIG_IGN)
     (folder / 'started').write_text(str(os.getpid()))
     while True:
         time.sleep(60.0)
@@ -118,52 +123,109 @@ def test_a_page_without_marks_is_refused_before_anything_is_measured(bench_all, 
     assert page.read_text() == '# Mine\n'
 
 
-def started_all(tmp_path, interpreter, *names):
-    """Start it with a process group of its own, as a terminal does; return once names[0] runs."""
-    code = (
-        'import signal, sys\n'
-        # What is started in the background, as these tests may be, would not hear of it.
-        'signal.signal(signal.SIGINT, signal.default_int_handler)\n'
-        'from mher_ros.cli import bench, main\n'
-        f'sys.executable = {str(interpreter)!r}\n'
-        f'bench.BENCHMARKS = {{n: bench.Benchmark(n, "", ()) for n in {names!r}}}\n'
-        f'sys.exit(main(["bench", "all", "--page", "page.md", "--out", "."]))\n'
-    )
-    process = subprocess.Popen(
-        [sys.executable, '-c', code], cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE
-    )
-    deadline = time.monotonic() + 60.0
-    while not (tmp_path / 'started').exists():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    return process
+@pytest.fixture
+def start():
+    """Return a function that runs code with a process group of its own, as a terminal does."""
+    processes = []
+
+    def run(code, **options):
+        # What is started in the background, as these tests may be, would not hear of Ctrl-C.
+        listening = 'import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n'
+        command = [sys.executable, '-c', listening + code]
+        processes.append(subprocess.Popen(command, start_new_session=True, **options))
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
-def test_ctrl_c_lets_a_benchmark_finish_up_and_writes_the_page(tmp_path, interpreter):
-    process = started_all(tmp_path, interpreter, 'slow', 'next')
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+@pytest.fixture
+def start_all(tmp_path, interpreter, start):
+    """Return a function that measures stand-ins of these names; the first is being measured."""
+
+    def run(*names):
+        process = start(
+            'import sys\n'
+            'from mher_ros.cli import bench, main\n'
+            f'sys.executable = {str(interpreter)!r}\n'
+            f'bench.BENCHMARKS = {{n: bench.Benchmark(n, "", ()) for n in {names!r}}}\n'
+            'sys.exit(main(["bench", "all", "--page", "page.md", "--out", "."]))\n',
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / 'started').exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        return process
+
+    return run
+
+
+# A terminal sends Ctrl-C to the whole group, and others SIGTERM to one process.
+@pytest.mark.parametrize(
+    ('send', 'number'), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)]
+)
+def test_a_signal_lets_a_benchmark_finish_up_and_writes_the_page(
+    tmp_path, start_all, send, number
+):
+    process = start_all('slow', 'next')
+    send(process.pid, number)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == INTERRUPTED, said
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
     assert asked(tmp_path) == ['slow']
     told = sections(tmp_path / 'page.md')
     assert 'slow found' in told['slow']
     assert 'Not measured yet.' in told['next']
 
 
-def test_another_ctrl_c_kills_a_benchmark_that_goes_on(tmp_path, interpreter):
-    process = started_all(tmp_path, interpreter, 'stubborn', 'next')
+def test_another_ctrl_c_kills_a_benchmark_that_goes_on(tmp_path, start_all):
+    process = start_all('stubborn', 'next')
     # After the second it ends, which may take its time: a third would come into Python's own end.
-    for patience in (1.0, 60.0):
+    for patience in (1.0, PATIENCE):
         os.killpg(process.pid, signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(patience)
     assert process.returncode == INTERRUPTED, process.communicate()
-    child = int((tmp_path / 'started').read_text())
     with pytest.raises(ProcessLookupError):
-        os.kill(child, signal.SIGKILL)
+        os.killpg(process.pid, 0)
     assert asked(tmp_path) == ['stubborn']
     assert 'Not measured yet.' in sections(tmp_path / 'page.md')['stubborn']
-    process.communicate()
+
+
+# A benchmark that loads all cores.
+LOADED = """
+import sys, time
+from mher_ros.bench import update
+from mher_ros.bench.timing import busy_cores
+from mher_ros.cli import main
+
+def measure(**_):
+    with busy_cores() as processes:
+        print(*(process.pid for process in processes), flush=True)
+        time.sleep(600.0)
+
+update.measure = measure
+sys.exit(main(['bench', 'update']))
+"""
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_a_benchmark_has_started_ends_with_it(tmp_path, start, number):
+    process = start(LOADED, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    loads = [os.pidfd_open(int(word)) for word in process.stdout.readline().split()]
+    assert loads
+    process.send_signal(number)
+    killed = number == signal.SIGKILL
+    assert process.wait(PATIENCE) == (-number if killed else INTERRUPTED)
+    for load in loads:
+        assert select.select([load], [], [], PATIENCE)[0], 'a load goes on'
+        os.close(load)
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(

@@ -2,7 +2,9 @@
 
 import json
 import os
+from pathlib import Path
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -221,26 +223,45 @@ def test_interrupted_training_leaves_a_checkpoint_and_says_how_to_go_on(capsys, 
 
 
 def test_training_that_plans_does_not_plan_to_the_end_when_it_is_stopped(tmp_path):
-    # An episode of such plans takes minutes.
-    sizes = ('first_actions=50', 'trajectories=50', 'steps=100', 'warmup_fits=0')
+    # One action of such plans takes a minute.
+    sizes = ('first_actions=50', 'trajectories=100', 'steps=1000', 'warmup_fits=0')
     plans = [word for size in sizes for word in ('--set', f'plan.{size}')]
+    used = cpu_of_children()
     process = subprocess.Popen(
         [sys.executable, '-m', 'mher_ros', *TINY_TRAINING, '--algorithm', 'plangan', *plans]
         + ['--out', str(tmp_path / 'run')],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env={**os.environ, 'OMP_NUM_THREADS': '1'},
         text=True,
     )
     try:
         process.stdout.readline()
-        time.sleep(3.0)
+        start = cpu_of(process.pid)
+        while cpu_of(process.pid) < start + 2.0:  # by then it plans
+            time.sleep(0.01)
+        used += cpu_of(process.pid)
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=20)
+        out, error = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 130, error
     assert 'continue with: mher train point2d_large' in out
     assert (tmp_path / 'run' / 'checkpoint').exists()
+    # Not the time on the clock: the machine may be busy.
+    assert cpu_of_children() - used < 2.0
+
+
+def cpu_of(number):
+    """Return the time for which a process has used processors [s]."""
+    fields = Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def cpu_of_children():
+    """Return that time of all child processes that have ended [s]."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @pytest.mark.slow

@@ -5,15 +5,18 @@ from pathlib import Path
 import signal
 import subprocess
 import sys
+import time
 
 from killed_runs import run_until_killed
 from mher_ros.files import CHECKPOINT
 from mher_ros.learning.config import load_config, make_config
+from mher_ros.learning.model import Dynamics
 from mher_ros.learning.run.checkpoint import CheckpointError
 from mher_ros.learning.run.session import export_run
 from mher_ros.learning.run.trainer import StopReason
 from mher_ros.options import OptionError, override
 import pytest
+from tiny_runs import TINY
 from training_runs import (
     rows,
     run,
@@ -182,3 +185,20 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_keeps_the_checkpoint(whole
     assert 'cannot write the checkpoint' in run_again.stderr
     assert 'Traceback' not in run_again.stderr
     assert (folder / CHECKPOINT).read_bytes() == before
+
+
+def test_a_long_plan_is_given_up_at_its_next_step(tmp_path, monkeypatch):
+    predict, predicted = Dynamics.step, []
+
+    def count(*arguments):
+        predicted.append(time.process_time())
+        return predict(*arguments)
+
+    monkeypatch.setattr(Dynamics, 'step', count)
+    sizes = {'plan.steps': 1000, 'plan.next_state': 'model', 'plan.warmup_fits': 0}
+    config = make_config('point2d_large', 'plangan', changes={**TINY, **sizes})
+    _, ending = run(tmp_path / 'run', config, asked_to_stop=lambda: len(predicted) >= 20)
+    assert ending is StopReason.REQUESTED
+    assert len(predicted) == 20
+    assert time.process_time() - predicted[-1] < 2.0
+    assert (tmp_path / 'run' / CHECKPOINT).exists()
