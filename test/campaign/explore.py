@@ -5,7 +5,8 @@ It starts sim_node and train_node, in lockstep or in real time, and knows of the
 DDS. In lockstep time is the simulation's, as the stamps of commands tell it, and each episode is
 judged by itself. In real time episodes do not reset the arm. Where something blocks it, for
 example its table, train_node stops it and ends. Then the arm is put back at its start, as a person
-would do, train_node is started with the next seed, and the stop is counted. Nothing of mher_ros is
+would do, train_node is started with the next seed, and the stop is counted. With --holds,
+train_node is suspended for up to 0.6 s now and then, as on a busy machine. Nothing of mher_ros is
 imported here.
 """
 
@@ -14,6 +15,7 @@ import bisect
 from collections import Counter
 import json
 from pathlib import Path
+import random
 import signal
 import subprocess
 import sys
@@ -44,6 +46,8 @@ HALF, MARGIN = 0.15, 0.05
 CONTROL_PERIOD = 0.04  # between two steps [s]
 BLOCKED = ('not_following', 'outside_box')
 """Stops if something blocks the arm, or pushes its tool out of the box."""
+HOLDS, APART = (0.05, 0.12, 0.2, 0.4, 0.6), (0.3, 3.0)
+"""Times for which train_node is suspended, and least and most time between two of them [s]."""
 MOST_LOST = 0.02  # share of commands that may be lost on the way to the judge
 BEFORE = 3  # commands after a lost one that tell how the arm moves
 TOOL = 'judged_tool'
@@ -62,6 +66,8 @@ class Explorer:
         self._number, self._lost = 0, []
         self._model = None
         self._looked_at, self._waited = time.time(), {}
+        self._random, self._held_since = random.Random(options.seed), None
+        self._changes_at, self._holds = 0.0, 0
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         node = rclpy.create_node('explorer')
         self._executor = SingleThreadedExecutor()
@@ -89,6 +95,7 @@ class Explorer:
             finally:
                 for process in reversed(processes):
                     process.send_signal(signal.SIGINT)
+                    process.send_signal(signal.SIGCONT)
                     process.wait(30.0)
         return self._report()
 
@@ -120,7 +127,8 @@ class Explorer:
             self._look(processes)
         processes.remove(train)
         if train.returncode:
-            if self._ended_by not in BLOCKED or len(self._commands) == before:
+            held = self._options.holds and self._ended_by == 'stale_state'
+            if not held and (self._ended_by not in BLOCKED or len(self._commands) == before):
                 said = Path(log.name).read_text()[logged:]
                 raise SystemExit(f'train_node failed: {said[-2000:]}')
             self._stops[self._ended_by] += 1
@@ -155,6 +163,8 @@ class Explorer:
                 self._on_command(*taken)
         if len(processes) < 2 or self._lockstep or (now := time.time()) < self._looked_at + 0.05:
             return
+        if self._options.holds:
+            self._hold(processes[1], now)
         # As the campaign does: a process that was kept from running cannot send.
         waited = {}
         try:
@@ -166,6 +176,19 @@ class Explorer:
         if 1e-9 * longest > 0.5 * (now - self._looked_at):
             self._frozen.append((self._looked_at, now))
         self._looked_at, self._waited = now, waited
+
+    def _hold(self, process, now):
+        """Suspend a process, or let it continue."""
+        if now < self._changes_at:
+            return
+        if self._held_since is None:
+            self._held_since, self._changes_at = now, now + self._random.choice(HOLDS)
+            process.send_signal(signal.SIGSTOP)
+            self._holds += 1
+        else:
+            process.send_signal(signal.SIGCONT)
+            self._frozen.append((self._held_since, time.time()))
+            self._held_since, self._changes_at = None, now + self._random.uniform(*APART)
 
     def _on_model(self, message):
         top = ElementTree.fromstring(message.data)
@@ -251,6 +274,7 @@ class Explorer:
             'motions': len(motions),
             'commands': len(self._commands),
             'metres': round(moved, 3),
+            'holds': self._holds,
             'held': judge.held,
             'stops': dict(self._stops),
             'lost': sum(count for _, count in self._lost),
@@ -300,6 +324,7 @@ def main():
     parser.add_argument(
         '--joint-speed', type=float, default=2.0, help='that an action of 1 asks for [rad/s]'
     )
+    parser.add_argument('--holds', action='store_true', help='suspend train_node now and then')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = Explorer(options).run(Path(folder))
