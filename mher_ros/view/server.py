@@ -1,5 +1,6 @@
 """The server of a page: viser behind a reverse proxy."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 import contextlib
 import ipaddress
@@ -7,6 +8,7 @@ import logging
 import secrets
 import socket
 import sys
+from typing import Any
 
 from mher_ros.errors import MherError
 from mher_ros.view.access_control import check_host, HOST, is_loopback, PORT
@@ -14,7 +16,8 @@ from mher_ros.view.reverse_proxy import ReverseProxy
 import rich
 import viser
 from viser._messages import FileTransferPart, FileTransferStartUpload, GuiUpdateMessage
-from viser.infra import ClientId
+from viser.infra import _infra, ClientId
+from viser.infra._async_message_buffer import AsyncMessageBuffer
 
 
 class PageServer:
@@ -89,6 +92,30 @@ class _Viser(viser.ViserServer):
 
     def request_share_url(self, verbose: bool = True) -> None:
         """Do nothing: any browser may ask for it, and it would open the page to the internet."""
+
+
+class _LoopEvent(asyncio.Event):
+    """An event that only the thread of ``loop`` sets: those of asyncio are not thread-safe."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._of = loop
+
+    def set(self) -> None:
+        # From any other thread viser calls this, and then lets the loop call it.
+        if asyncio._get_running_loop() is self._of:
+            super().set()
+
+
+class _MessageBuffer(AsyncMessageBuffer):
+    """Messages to browsers, from any thread."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.message_event = _LoopEvent(self.event_loop)
+
+
+_infra.AsyncMessageBuffer = _MessageBuffer  # type: ignore[attr-defined]
 
 
 def _hidden_host() -> str:

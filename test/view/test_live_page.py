@@ -44,6 +44,17 @@ def test_buttons_stand_above_the_text_and_the_stop_above_all(shown):
     assert stop < min(buttons) and max(buttons) < text
 
 
+def test_an_update_leaves_the_waking_of_browsers_to_their_thread(shown):
+    # In debug mode asyncio refuses to be used from another thread. Otherwise that goes wrong
+    # only now and then ("deque mutated during iteration").
+    shown.server.viser.get_event_loop().set_debug(True)
+    reader = reader_of(shown)
+    for number in range(10):
+        time.sleep(0.1)  # by then the browser waits for news
+        shown.page.say([Line('Arm', f'is there {number}')])
+        reader.wait_for_line('Arm', f'is there {number}')
+
+
 def test_a_stop_is_done_at_once_and_waits_in_no_queue(shown):
     reader = reader_of(shown, Button.STOP)
     reader.press('Stop the arm')

@@ -15,8 +15,8 @@ from mher_ros.options import option, OptionError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.view.access_control import PORT
 
-INTERRUPT_PATIENCE = 20.0  # time for a node to save its work after SIGINT, before SIGTERM [s]
-TERMINATE_PATIENCE = 10.0  # time after SIGTERM before SIGKILL [s]
+INTERRUPT_PATIENCE = 60.0  # time for a node to save its work after SIGINT, before SIGTERM [s]
+TERMINATE_PATIENCE = 30.0  # time after SIGTERM before SIGKILL [s]
 OWN_OF_SIMULATION = tuple((f'/{name}', name) for name in ('clock', 'tf', 'tf_static'))
 """Remappings of global topics: in a namespace each simulation has its own."""
 PROFILE = 'FASTRTPS_DEFAULT_PROFILES_FILE'

@@ -319,5 +319,5 @@ def test_a_learner_has_time_to_save_its_work():
     from mher_ros.ros.bringup.launch_files import launch_nodes
 
     for action in launch_nodes(make_bringup('train_sim', {}).nodes(), True):
-        assert [part.text for part in action.sigterm_timeout] == ['20.0']
-        assert [part.text for part in action.sigkill_timeout] == ['10.0']
+        assert [part.text for part in action.sigterm_timeout] == ['60.0']
+        assert [part.text for part in action.sigkill_timeout] == ['30.0']

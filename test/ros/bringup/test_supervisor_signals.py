@@ -93,6 +93,11 @@ def test_a_process_that_does_not_end_is_sent_firmer_signals(started, ends_on, co
     assert told == [f'[mher] main still runs after {name}' for name in heard]
 
 
+def test_a_learner_has_time_to_save_its_work_on_a_busy_machine():
+    # That takes it 1.4 s of computation, which was seen to last more than half a minute.
+    assert (Patience().interrupt, Patience().terminate) == (60.0, 30.0)
+
+
 def test_nohup_is_respected(started):
     run = started(('main', node(), Role.MAIN), hangup='SIG_IGN')
     run.wait_until_up(1)
