@@ -63,7 +63,8 @@ class GoalInput:
 
     A goal in another frame is transformed with the transform at its stamp. If that has not been
     received yet the goal waits for it, without delaying anything else, until ``PATIENCE`` is over
-    or there is another goal. Every goal is answered in ``status``.
+    or there is another goal. Every goal is answered in ``status``, except that of more than
+    ``DEPTH`` goals at once the older ones are lost.
     """
 
     def __init__(
