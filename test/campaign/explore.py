@@ -127,11 +127,13 @@ class Explorer:
             self._look(processes)
         processes.remove(train)
         if train.returncode:
-            held = self._options.holds and self._ended_by == 'stale_state'
-            if not held and (self._ended_by not in BLOCKED or len(self._commands) == before):
+            is_blocked = self._ended_by in BLOCKED and len(self._commands) > before
+            # If it is suspended too often, an episode cannot be completed.
+            is_held = self._options.holds and self._ended_by in ('', 'stale_state')
+            if not (is_blocked or is_held):
                 said = Path(log.name).read_text()[logged:]
                 raise SystemExit(f'train_node failed: {said[-2000:]}')
-            self._stops[self._ended_by] += 1
+            self._stops[self._ended_by or 'episode_lost'] += 1
             answer = self._reset.call_async(Trigger.Request())
             while not answer.done():
                 self._look(processes)

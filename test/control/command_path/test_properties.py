@@ -1,7 +1,7 @@
 """Whatever happens to an arm, its states and its clock, no command exceeds a limit."""
 
 from arm_models import load_arm, model_text
-from command_judge import CommandJudge, RECENT
+from command_judge import CommandJudge
 from command_path_arm import CommandPathArm, SECOND, TICK
 from hypothesis import given
 from hypothesis import strategies as st
@@ -217,10 +217,13 @@ class Trial:
         if arm.now < arm.path.leaves_at:
             arm.pass_time(arm.path.leaves_at - arm.now)
         assert arm.now - self.sent_at >= 0.9 * TICK - 1e-9
-        starts = [told for time, told in arm.told if time >= arm.told[-1][0] - STILL_FOR]
-        is_recent = arm.now - self.sent_at <= RECENT
-        if not is_recent and not (len(starts) > 4 and np.ptp(starts, axis=0).max() <= STILL):
-            starts = []  # the arm moved, as far as anybody was told
+        # Where the arm stood still for a quarter second, and five states, as far as it was told.
+        times, told = zip(*arm.told, strict=True)
+        starts = told[-max(5, sum(time >= times[-1] - STILL_FOR for time in times)) :]
+        if len(starts) < 5 or times[-1] - times[0] < STILL_FOR:
+            starts = ()
+        elif np.ptp(starts, axis=0).max() > STILL:
+            starts = ()
         self.sent_at = arm.now
         arm.note(command)
         for part in vars(command).values():
