@@ -81,7 +81,8 @@ CHECK = Command(
         argument('--urdf', 'model to check instead of simulation_model', metavar='FILE'),
         argument(
             '--policy',
-            f"policy whose workspace is checked (default: the arm's own task, else {ROBOT_TASK})",
+            "check this policy's workspace (default: that of the arm's own task, otherwise of "
+            f'{ROBOT_TASK})',
             metavar='FILE',
         ),
         argument('--picture', 'write a PNG of the arm and the workspace', metavar='FILE'),
