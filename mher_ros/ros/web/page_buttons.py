@@ -90,6 +90,11 @@ class PageButtons:
             if len(waiting) < MAX_STOPS:
                 self._call(Button.STOP)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a goal, or a resume, waits for a status."""
+        return bool(self._waiting)
+
     def answer(self, event: Event) -> None:
         """Handle an event, unless the arm was stopped since; ``follow`` does what may move it."""
         if event.goal is not None or event.button in CAN_MOVE:
@@ -215,8 +220,9 @@ class PageGoals:
         self._refused: int | None = None
         self._random = np.random.default_rng()
 
-    def tick(self) -> None:
-        self._place_handle(self._taker())
+    def tick(self, is_waiting: bool = False) -> None:
+        """Show the goal; ``is_waiting``: somebody has released the handle, and it will be sent."""
+        self._place_handle(self._taker(), is_waiting)
         status = self._nodes.policy.latest
         if status is not None:
             if self._refused is not None and status.refused > self._refused:
@@ -260,10 +266,13 @@ class PageGoals:
             return None
         return status
 
-    def _place_handle(self, taker: DeploymentStatus | None) -> None:
+    def _place_handle(self, taker: DeploymentStatus | None, is_waiting: bool) -> None:
         if taker is None:
             self._handle = self._sent = None
             self._page.goal.place(None)
+            return
+        self._page.renew(taker.goals_from)  # first: an earlier handle must not be seen again
+        if is_waiting:
             return
         if self._sent is not None:
             is_ours = taker.answered_position == self._sent.position

@@ -124,7 +124,7 @@ class ViewNode(Node):
         self._show_markers('train', self._nodes.train_markers.latest)
         self._show_workspace()
         self._show_curve()
-        self._goals.tick()
+        self._goals.tick(self._buttons.is_waiting)
         self._buttons.tick()
         lines = page_lines(self._nodes.policy.latest, self._nodes.training.latest)
         self.page.say([self._arm_line(), *lines])

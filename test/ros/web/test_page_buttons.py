@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from mher_ros.ros.common.status import DeploymentStatus
 from mher_ros.ros.web import page_buttons
-from mher_ros.ros.web.page_buttons import PageButtons
+from mher_ros.ros.web.page_buttons import PageButtons, PageGoals
 from mher_ros.view.live_page import Button, Event
 import numpy as np
 import pytest
@@ -291,6 +291,22 @@ def test_a_simulation_is_put_back_where_no_policy_node_is_known(desk):
     desk.policy.latest = None
     desk.press(Button.RESET)
     assert desk.calls == ['sim_node/reset']
+
+
+@pytest.mark.parametrize('is_waiting', [True, False])
+def test_a_handle_that_was_released_stays_there_until_its_goal_is_sent(is_waiting):
+    placed = []
+    page = SimpleNamespace(
+        frame='base', goal=SimpleNamespace(place=placed.append), renew=lambda edition: None
+    )
+    status = DeploymentStatus('no_goal', frame='base', goal=(1.0, 2.0, 3.0))
+    nodes = SimpleNamespace(policy=SimpleNamespace(latest=status))
+    goals = PageGoals(SimpleNamespace(create_publisher=lambda *_: None), page, nodes)
+    goals.tick(is_waiting)
+    assert [list(place) for place in placed] == ([] if is_waiting else [[1.0, 2.0, 3.0]])
+    nodes.policy.latest = None
+    goals.tick(is_waiting)
+    assert placed[-1] is None
 
 
 def test_pressing_twice_asks_once(desk):

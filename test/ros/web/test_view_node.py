@@ -177,11 +177,27 @@ def test_a_goal_is_sent_where_the_handle_is_let_go_and_the_arm_goes_there(hand):
     assert np.linalg.norm(deployed.arm.tool - place) < 0.025
 
 
+def test_a_handle_that_stops_have_replaced_can_be_dragged(hand):
+    deployed, sit = hand()
+    person = sit()
+    goals = deployed.peer.listen(PoseStamped, 'goal_pose')
+    for _ in range(5):
+        deployed.trigger('stop')
+        deployed.trigger('clear')
+    goal = person.drag_until_sent(0.08, goals)
+    np.testing.assert_allclose(
+        vector(goal.pose.position), person.middle + (0.0, 0.0, 0.08), atol=0.005
+    )
+
+
 def test_a_goal_that_is_refused_is_said_to_be_and_the_handle_goes_back(hand):
     deployed, sit = hand()
     person = sit()
-    person.drag(0.6)
-    wait_for(lambda: 'The goal was refused' in person.window.text(), PATIENCE, 'the refusal')
+    person.repeat_until(
+        lambda: person.drag(0.6),
+        lambda: 'The goal was refused' in person.window.text(),
+        'the refusal',
+    )
     person.wait_for_handle()
     assert not deployed.commands.messages
 
