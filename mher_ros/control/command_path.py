@@ -35,9 +35,15 @@ LATER, SOONER = 0.5, 0.05
 """Weights of the newest time in the mean time between commands, if it is longer or shorter."""
 UNDONE = ('_rests', '_due', '_sent_at', '_sent_by', '_left_at', '_has_left', 'is_moving')
 """Attributes that a command changes, besides the filter."""
+START = 5.0  # longest time for which a goal waits for the start of its motion [s]
 RECENT = 1.0  # time after the last command for which the arm may still move towards it [s]
-NEAR, NEAR_TOOL = 0.03, 0.02
-"""Distance from its set-point of a joint [rad or m] and of the tool [m], if the arm holds it."""
+NEAR, SAGGING = (0.03, 0.02), (0.1, 0.05)
+"""
+Distance of a joint [rad or m] and of the tool [m] from the set-point of an arm that holds it.
+
+The latter if it has not moved since it came to rest.
+"""
+MOVED = 0.01  # displacement of a joint by which an arm at rest was moved by others [rad or m]
 
 
 class Controller(Protocol):
@@ -110,10 +116,13 @@ class CommandPath:
         self._follows = output != 'none'
         self.is_moving = False
         """Whether commands are sent: towards a goal, or to brake."""
+        self.is_received = True
+        """Whether the arm's controller would receive a command, as far as it is known."""
         self._rests = True  # whether the last command is at rest
         self._due = self._sent_at = self._sent_by = self._left_at = self._state_at = -math.inf
         self._resting = RestingArm(still_for)
-        self._holds: Vector | None = None  # where the arm came to rest after the last command
+        self._rested: Vector | None = None  # where the arm came to rest after the last command
+        self._late_since: float | None = None  # since when no command could be sent in time
         self._has_left = True  # it may have been moved by somebody else since
         self._is_new = False
         self._state_gap, self._gap = math.inf, self.period
@@ -191,8 +200,10 @@ class CommandPath:
             self._resting.clear()
         if now - self._state_at > RECENT:
             self._has_left = True  # its driver may have been restarted
+        if not (self.is_received or self.is_moving):
+            self._sent_at = -math.inf  # its controller does not know the last command
         self._resting.take(now, stamp, positions)
-        self._watch_rest(now, positions)
+        self._watch_rest(now)
         still = np.array_equal(positions, self.positions)
         self._blind, self._sent = self._blind + self._sent if still else 0.0, 0.0
         self.positions, self.velocities, self._tool = positions, velocities, None
@@ -230,7 +241,7 @@ class CommandPath:
         leaves = max(now, self._earliest)
         if self.is_moving and not (self.filter.tied or leaves <= self.may_move):
             # By now the arm may be anywhere: do not move it back to its old set-point.
-            self.is_moving, self._rests, self._has_left = False, True, True
+            self.is_moving, self._rests = False, True
             if not runs:
                 return None
         if not self.is_moving:
@@ -252,7 +263,7 @@ class CommandPath:
         self._is_planned = self._is_new = False
         self._due += GRID * self.period
         self.leaves_at, self._has_left = leaves, False
-        self.sent(leaves, leaves)
+        self._note_sent(leaves, leaves)
         return self._command(is_stop=not self.is_moving)
 
     def sent(self, before: float, after: float) -> None:
@@ -263,6 +274,10 @@ class CommandPath:
         otherwise this command may have been sent late, and the time counts from ``after``. So does
         the time for which its set-point is recent.
         """
+        self._note_sent(before, after)
+        self._late_since = None
+
+    def _note_sent(self, before: float, after: float) -> None:
         left = max(before, after - SENDING * self.period)
         self._sent_at, self._sent_by, self._left_at = before, after, left
         self._due = max(self._due, left + self._least_gap)
@@ -284,10 +299,15 @@ class CommandPath:
         last = self._before['_sent_at']
         return bool(self.leaves_at - last <= self.pause < now - last)
 
-    def withhold(self) -> None:
+    def withhold(self, now: float) -> None:
         """Undo the last command, which was too late to be sent."""
         self.__dict__.update(self._before)
         self._is_planned = False
+        if self._late_since is None:
+            self._late_since = now
+        elif now - self._late_since > START:
+            self._late_since = None
+            self.monitor.fail(f'no command could be sent in time, for {START:g} s')
 
     def _state(self) -> dict[str, Any]:
         """Return everything that a command changes, so that it can be undone."""
@@ -367,40 +387,56 @@ class CommandPath:
         sent = self.filter.joint_positions
         return 0.0 if sent is None else float(np.abs(sent - self.positions[: len(sent)]).max())
 
-    def _watch_rest(self, now: float, positions: Vector) -> None:
-        """Notice whether somebody else moves an arm that rested after the last command."""
-        if now <= self.may_move:
-            self._holds = None
-        elif self._holds is None:
-            self._holds = positions
-        elif np.abs(positions - self._holds).max() > STILL:
-            self._has_left = True
+    def _watch_rest(self, now: float) -> None:
+        """Notice where the arm comes to rest after the last command."""
+        if self.is_moving or now <= self.may_move:
+            self._rested = None
+        elif self._rested is None:
+            spread = self._resting.spread()
+            if spread is not None and spread <= STILL:
+                self._rested = self._resting.position()
 
-    def _is_at_setpoint(self) -> bool:
-        """Return whether the arm is where the last command has put it, but for a small error."""
-        setpoint = self.filter
-        if setpoint.joint_positions is None:
-            assert self.tool is not None
-            return length(setpoint.tool_position - self.tool) <= NEAR_TOOL
-        return self._joint_distance <= NEAR
+    def _holds_setpoint(self, is_recent: bool) -> bool:
+        """Return whether the arm's controller still holds the last set-point."""
+        if self._sent_at == -math.inf or not self._follows:
+            return is_recent and self._sent_at > -math.inf
+        if self._has_left and not is_recent:
+            return False
+        joint, far = NEAR
+        if not is_recent and self._rested is not None:
+            joint, far = SAGGING
+            if np.abs(self.positions - self._rested).max() > MOVED:
+                return False
+        assert self.tool is not None
+        distance = length(self.filter.tool_position - self.tool)
+        return self._joint_distance <= joint and distance <= far
 
     def _begin(self, now: float) -> bool:
         """
-        Start a motion, and return True; False: it is not clear yet where the arm is.
+        Start a motion, and return True; False: it cannot start yet.
 
         It starts at the last set-point while the arm holds it, even if the arm sags: its
-        controller knows only the set-point. Otherwise it starts where the arm stands still.
+        controller knows only the set-point. Otherwise it starts where the arm is. Long after the
+        last command, the arm must stand still.
         """
         self._is_new, is_recent = False, now <= self.may_move  # if False, look at the next state
-        holds = self._sent_at > -math.inf and (is_recent or not self._has_left)
-        if holds and (self._is_at_setpoint() if self._follows else is_recent):
-            self._pass(now - self._sent_at)
-        else:
+        if not self.is_received:
+            # The first command that is received must not be ahead of the arm.
+            self.monitor.wait(now, Status.NO_SUBSCRIBER, 'there is no subscriber', START)
+            return False
+        holds = self._holds_setpoint(is_recent)
+        if not (is_recent and holds):
             if is_recent and not self.filter.tied:
                 return False
             spread = self._resting.spread()
-            if spread is None or not self.monitor.stand_still(now, spread):
+            if spread is None:
+                self.monitor.wait(now, Status.ARM_MOVES, 'there are few joint states', START)
                 return False
+            if not self.monitor.stand_still(now, spread):
+                return False
+        if holds:
+            self._pass(now - self._sent_at)
+        else:
             self.filter.begin(self._resting.position())
             self._has_left = True  # until the first command
         self.monitor.start_motion()

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-STILL = 0.005  # largest difference between the positions of a joint that stands still [rad or m]
+STILL = 0.006  # largest difference between the positions of a joint that stands still [rad or m]
 STILL_FOR = 0.25  # time over which it must do so [s]
 READINGS = 5  # least number of joint states in that time
 
@@ -31,10 +31,10 @@ class RestingArm:
 
     def take(self, now: float, stamp: int, positions: Vector) -> None:
         """Take joint positions (n,), received at ``now`` [s] with this stamp [ns]."""
-        if stamp == self._stamp != 0 and self._readings:
+        readings = self._readings
+        if stamp == self._stamp != 0 and readings and np.array_equal(positions, readings[-1][1]):
             return  # the same state again is no further reading
         self._stamp = stamp
-        readings = self._readings
         readings.append((now, positions))
         while len(readings) > self._least and readings[1][0] <= now - self._still_for:
             readings.popleft()

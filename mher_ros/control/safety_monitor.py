@@ -33,6 +33,7 @@ class Status(enum.Enum):
     BAD_STATE = 'the joint states cannot be used'
     TWO_STATE_SOURCES = 'joint states come from more than one publisher'
     OTHER_COMMANDER = 'another node can command the arm'
+    NO_SUBSCRIBER = 'no node receives the commands'
     CLOCK_STOPPED = 'the simulated clock has stopped'
     OUTSIDE_LIMITS = 'a joint is outside its limits'
     JOINTS_JUMPED = 'the joint positions jumped'
@@ -157,7 +158,7 @@ class SafetyMonitor:
         self._trouble: tuple[Status, str] | None = (Status.NO_STATE, Status.NO_STATE.value)
         self._goal_at: float | None = None
         self._far_since: float | None = None
-        self._moves_since: float | None = None
+        self._waits_since: float | None = None
         self._least_outside = self._nearest = math.inf
         self._nearest_at = -math.inf
         self._idle = (Status.NO_GOAL, 'no goal has been received yet')
@@ -281,16 +282,20 @@ class SafetyMonitor:
 
         ``spread``: largest difference between the last joint states [rad or m].
         """
-        now, timeout = self._advance(now), self._options.resume_within
         if spread <= STILL:
-            self._moves_since = None
+            self._waits_since = None
             return True
-        if self._moves_since is None:
-            self._moves_since = now
-        elif now - self._moves_since > timeout:
-            reason = f'its joint states differ by {spread:.3f} rad or m, for {timeout:g} s'
-            self._drop(Status.ARM_MOVES, f'{reason}; the goal is dropped')
+        reason = f'its joint states differ by {spread:.3f} rad or m'
+        self.wait(now, Status.ARM_MOVES, reason, self._options.resume_within)
         return False
+
+    def wait(self, now: float, status: Status, reason: str, timeout: float) -> None:
+        """Record that a motion cannot start yet; drop the goal after ``timeout`` [s]."""
+        now = self._advance(now)
+        if self._waits_since is None:
+            self._waits_since = now
+        elif now - self._waits_since > timeout:
+            self._drop(status, f'{reason}, for {timeout:g} s; the goal is dropped')
 
     def follow(self, now: float, distance: float, most: float = math.inf) -> None:
         """
@@ -405,7 +410,7 @@ class SafetyMonitor:
     def _forget_goal(self, code: str) -> None:
         if self._goal_at is not None:
             self.last_drop = code
-        self._goal_at = self._far_since = self._moves_since = None
+        self._goal_at = self._far_since = self._waits_since = None
 
     def _settle(self) -> Status:
         """Set the most serious status, and record a change."""

@@ -117,6 +117,7 @@ class Explorer:
             'set': ' '.join(f'{key}={value}' for key, value in choices.items()),
         }
         before, logged = len(self._commands), Path(log.name).stat().st_size
+        self._number = 0  # of the last command of this process
         self._ended_by = ''
         train = self._start('train_node', parameters, log)
         processes.append(train)
@@ -227,8 +228,9 @@ class Explorer:
             assert np.array_equal(values, last.values), 'a command was sent again, and is another'
             return
         number = info['publication_sequence_number']
-        if not self._lockstep and last is not None and number > self._number + 1:
-            # The publisher keeps ten messages for a reader that is kept from running.
+        if not self._lockstep and number > self._number + 1:
+            # The publisher keeps ten messages for a reader that is kept from running, and none for
+            # one that it has not found yet.
             self._lost.append((len(self._commands), number - self._number - 1))
         self._number = number
         self._commands.append(Command(when, values, seconds))

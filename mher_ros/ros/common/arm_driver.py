@@ -30,6 +30,7 @@ from std_msgs.msg import String
 
 PATIENCE = 0.02  # longest time between two checks whether the arm must be stopped [s]
 MAX_AGE = 0.05  # age of a command after which it is no longer sent [s]
+DISCOVERY = 0.5  # time that a new subscriber of the commands may take to receive all of them [s]
 LONGEST_STOP = 4.5
 """Longest time for a stop before the node ends [s]; launch sends SIGTERM after 5 s or more."""
 SHORTEST_WAIT = 0.0005  # time between two readings of a clock that advances in steps [s]
@@ -71,10 +72,14 @@ class ArmDriver:
         """Whether motions may begin."""
         self._latch, self._stops_seen = latch, latch.now.stops
         self._received: int | None = None
+        self._alone_at = time.monotonic()  # last time without a subscriber of the commands
 
     def __str__(self) -> str:
-        to = self._commands.topic if self._commands else 'markers only'
-        return f'{self._states.topic} -> {to}, up to {self.path.limits.speed:g} m/s'
+        return f'{self._states.topic} -> {self._topic}, up to {self.path.limits.speed:g} m/s'
+
+    @property
+    def _topic(self) -> str:
+        return self._commands.topic if self._commands else 'markers only'
 
     @property
     def subscribers(self) -> int | None:
@@ -87,6 +92,7 @@ class ArmDriver:
             self._states.take_all(0.0)  # Earlier states do not count.
             self.path.restart()
             self.is_active = True
+            self._are_received()
 
     def rest(self, reason: str, code: str) -> None:
         """Bring the arm to rest if it is moving, and send no more commands."""
@@ -192,7 +198,7 @@ class ArmDriver:
         before = self.clock.now()
         is_old = before - made_at > MAX_AGE or self.path.is_outdated(before)
         if is_old or self._latch.now.stops != self._stops_seen:
-            self.path.withhold()
+            self.path.withhold(before)
             return False
         self._commands.send(message)
         self.path.sent(before, self.clock.now())
@@ -201,6 +207,7 @@ class ArmDriver:
     def _check_surroundings(self) -> None:
         """Interrupt the motion because of a stopped clock or a second publisher."""
         self._stops_seen = self._latch.now.stops
+        self.path.is_received = self._are_received()
         monitor, other = self.path.monitor, self._graph.other_commander
         if self.clock.standing_still:
             monitor.interrupt(Status.CLOCK_STOPPED, 'use_sim_time is set, but /clock has stopped')
@@ -208,8 +215,17 @@ class ArmDriver:
             monitor.interrupt(Status.TWO_STATE_SOURCES, f'more than one on {self._states.topic}')
         elif other is not None:
             monitor.interrupt(Status.OTHER_COMMANDER, other)
+        elif self.path.is_moving and self.subscribers == 0:
+            monitor.interrupt(Status.NO_SUBSCRIBER, f'{self._topic} has no subscriber')
         else:
             monitor.resume()
+
+    def _are_received(self) -> bool:
+        """Return whether all commands are received, as far as it is known."""
+        now = time.monotonic()
+        if self.subscribers == 0:
+            self._alone_at = now
+        return self.subscribers is None or now - self._alone_at > DISCOVERY
 
 
 def model_text(node: Node, robot: Robot, stop: StopRequest, timeout: float) -> str | None:

@@ -213,6 +213,11 @@ class Deployment:
             # Only now: while this thread waited, another one may have stopped and cleared.
             check_sent(sent, self.counts_from)
             goal = self.controller.take_goal(self.driver.clock.now(), position, outside)
+            try:
+                check_sent(sent, self.counts_from)  # or did so in between
+            except GoalError as error:
+                self.path.monitor.drop_goal(str(error), error.code)
+                raise
             self.driver.log_changes()
         self._markers.begin_trail()
         return goal

@@ -83,6 +83,22 @@ def test_an_arm_that_never_stands_still_loses_its_goal_with_a_reason():
     assert len(arm.commands) > before
 
 
+@pytest.mark.parametrize('output', ['twist', *POSITIONS])
+def test_no_motion_begins_before_its_commands_are_received(output):
+    arm = CommandPathArm(output)
+    arm.path.is_received = False
+    arm.start()
+    assert arm.run(200) == [None] * 200
+    arm.path.is_received = True
+    assert any(arm.run(3))
+    arm = CommandPathArm(output)
+    arm.path.is_received = False
+    arm.start()
+    arm.run(600)
+    assert arm.monitor.status is Status.NO_SUBSCRIBER
+    assert arm.monitor.last_drop == 'no_subscriber'
+
+
 @pytest.mark.parametrize('output', POSITIONS)
 @pytest.mark.parametrize('rate', [10, 100, 500, 1000])
 def test_an_arm_that_drifts_does_not_stand_still_at_any_rate_of_states(output, rate):
@@ -154,6 +170,114 @@ def test_an_arm_that_sags_goes_on_from_its_set_point(output, sag, pause):
     first = next(command for command in arm.run(5) if command is not None)
     most = arm.path.limits.acceleration * TICK**2
     assert np.linalg.norm(first.tool_position - last.tool_position) <= most + 1e-9
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+@pytest.mark.parametrize('what', ['a reading', 'a touch', 'a payload', 'a large sag', 'a hold'])
+def test_a_sagging_arm_goes_on_from_its_set_point_whatever_happened(output, what):
+    arm = sagging_arm(output, 0.045 if what == 'a large sag' else 0.02)
+    last = arm.commands[-1][1]
+    arm.run(200)
+    rest = arm.positions.copy()
+    if what == 'a reading':
+        arm.pass_time(TICK)
+        arm.send_state(positions=rest + 0.02)
+    elif what == 'a touch':
+        arm.positions = rest + 0.01
+        arm.run(50)
+        arm.positions = rest
+    elif what == 'a payload':
+        arm.positions[1] += 0.008
+    elif what == 'a hold':
+        arm.pass_time(0.9)
+    arm.run(60)
+    goal(arm)
+    first = next(command for command in arm.run(5) if command is not None)
+    most = arm.path.limits.acceleration * TICK**2
+    assert np.linalg.norm(first.tool_position - last.tool_position) <= most + 1e-9
+
+
+def test_a_goal_that_waits_for_joint_states_with_other_stamps_is_dropped_with_a_reason():
+    arm = CommandPathArm('joint_position')
+    arm.send_state()
+    stamp, told = arm.stamp, arm.positions.copy()
+    goal(arm)
+    for _ in range(700):
+        arm.pass_time(TICK)
+        arm.send_state(positions=told, stamp=stamp)
+        assert arm.answer() is None
+    assert arm.monitor.last_drop == 'arm_moves'
+
+
+def test_stamps_that_are_coarser_than_the_states_hide_no_motion():
+    arm = rested_arm('joint_position')
+    arm.last_command = None
+    arm.positions[0] += 0.1  # somebody else moved it
+    goal(arm)
+    before = len(arm.commands)
+    for number in range(90):
+        arm.pass_time(TICK)
+        arm.positions[0] += 1.0 * TICK
+        arm.send_state(stamp=arm.stamp // 500_000_000 * 500_000_000 + 10**18)
+        arm.answer()
+        assert len(arm.commands) == before, number
+
+
+def test_a_motion_whose_commands_are_always_too_late_is_dropped_with_a_reason():
+    arm = CommandPathArm('joint_position')
+    arm.start()
+    for _ in range(600):
+        arm.pass_time(TICK)
+        arm.send_state()
+        if arm.path.tick(arm.now) is not None:
+            arm.path.withhold(arm.now)
+    assert arm.monitor.last_drop == 'no_command'
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+@pytest.mark.parametrize('how', ['deactivated', 'silent'])
+def test_the_set_point_from_before_a_long_silence_is_forgotten(output, how):
+    arm = sagging_arm(output, 0.02)
+    last = arm.commands[-1][1]
+    arm.run(200)
+    if how == 'deactivated':
+        arm.path.restart()
+    else:
+        arm.pass_time(1.5)
+    arm.run(60)
+    goal(arm)
+    tool, most = arm.tool.copy(), arm.path.limits.acceleration * TICK**2
+    first = next(command for command in arm.run(5) if command is not None)
+    assert np.linalg.norm(first.tool_position - last.tool_position) > 0.003
+    assert np.linalg.norm(first.tool_position - tool) <= most + 1e-9
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+def test_an_arm_that_creeps_away_has_left_its_set_point(output):
+    arm = sagging_arm(output, 0.0)
+    last = arm.commands[-1][1]
+    arm.run(200)
+    for _ in range(1000):
+        arm.positions[0] += 0.003 * TICK
+        arm.tick()
+    goal(arm)
+    tool = arm.tool.copy()
+    first = next(command for command in arm.run(5) if command is not None)
+    assert np.linalg.norm(first.tool_position - last.tool_position) > 0.01
+    assert np.linalg.norm(first.tool_position - tool) < 2e-3
+
+
+@pytest.mark.parametrize('output', POSITIONS)
+def test_within_a_second_a_motion_does_not_begin_elsewhere_than_at_its_set_point(output):
+    arm = sagging_arm(output, 0.0)
+    before = len(arm.commands)
+    arm.positions[0] += 0.1
+    arm.run(60)
+    goal(arm)
+    arm.run(20)
+    assert len(arm.commands) == before
+    arm.run(60)
+    assert len(arm.commands) > before
 
 
 @pytest.mark.parametrize('output', POSITIONS)

@@ -62,7 +62,7 @@ def test_a_command_for_a_moving_arm_is_outdated_once_the_arm_rests(output, wait,
     command = arm.path.tick(arm.now)
     assert np.linalg.norm(command.tool_velocity) > 0.15
     assert arm.path.is_outdated(arm.now + wait) == outdated
-    arm.path.withhold()
+    arm.path.withhold(arm.now)
     arm.pass_time(wait)
     assert np.linalg.norm(arm.tick().tool_velocity) <= arm.path.limits.acceleration * TICK + 1e-9
 
@@ -228,7 +228,7 @@ def test_a_command_that_was_held_up_is_taken_back(output):
     arm.pass_time(TICK)
     arm.send_state()
     assert arm.path.tick(arm.now) is not None
-    arm.path.withhold()
+    arm.path.withhold(arm.now)
     arm.pass_time(0.15)
     arm.send_state()
     command = arm.answer()
@@ -249,7 +249,7 @@ def test_a_stop_before_a_command_has_left_takes_its_place(output):
     arm.send_state()
     assert arm.path.tick(arm.now) is not None
     arm.monitor.stop('a test')
-    arm.path.withhold()
+    arm.path.withhold(arm.now)
     arm.pass_time(0.5 * TICK)  # the command is not delayed by a whole period
     command = arm.answer()
     assert np.linalg.norm(command.tool_velocity) < np.linalg.norm(last.tool_velocity)

@@ -31,14 +31,15 @@ def rate_of(world, policy):
         home, names = deployment.robot.home, deployment.arm.state_names
         positions = np.array([home.get(name, 0.0) for name in names])
         path, commands, goal = deployment.path, 0, None
-        for number in range(rate + 10):
+        waits = rate // 2  # until the arm has stood still
+        for number in range(rate + waits):
             now = 100.0 + number / rate  # the clock of this test
             path.take_state(now, round(now * SECOND), positions, np.zeros(len(names)))
             if goal is None:
                 goal = deployment.workspace.low
                 deployment.controller.take_goal(now, goal)
             if path.tick(now) is not None:
-                commands += number >= 10
+                commands += number >= waits
                 path.plan(now)
         deployment.close()
         return commands

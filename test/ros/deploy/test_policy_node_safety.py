@@ -2,7 +2,7 @@
 
 from deployed_policy import DeployedPolicy
 from fake_arm import vector
-from mher_ros.ros.common.status import ACCEPTED, Level
+from mher_ros.ros.common.status import ACCEPTED, Level, point_of
 import numpy as np
 import pytest
 from rclpy.time import Time
@@ -199,6 +199,26 @@ def test_a_node_that_is_configured_anew_begins_where_the_arm_has_come_to_rest(de
     deployed.peer.wait_until(lambda: len(times) > before, 'a command')
     # The last command is forgotten: a new motion starts where the arm is, and not at once.
     assert times[before] - last > 0.9
+
+
+def test_a_controller_that_is_gone_ends_the_motion_and_a_new_one_gets_all_commands(deploy):
+    deployed = deploy('joint_position')
+    deployed.wait_until_active()
+    deployed.wait_for_status(lambda status: status.state == 'no_goal')
+    deployed.move()
+    deployed.arm.leave()
+    deployed.wait_for_status(lambda status: status.last_drop == 'no_subscriber')
+    deployed.wait_for_status(lambda status: status.state == 'no_goal')
+    before = len(deployed.commands.messages)
+    goal = deployed.go()
+    deployed.wait_for_heartbeats(5)
+    assert len(deployed.commands.messages) == before
+    deployed.arm.meet()
+    deployed.peer.wait_until(lambda: len(deployed.commands.messages) > before, 'a command')
+    first = np.array(deployed.commands.messages[before].data)
+    # The new controller is asked for no leap, but for a motion from rest.
+    assert np.abs(first - deployed.arm.positions[: len(first)]).max() < 0.01
+    deployed.wait_for_status(lambda status: status.reached and status.goal == point_of(goal))
 
 
 def test_an_arm_that_does_not_follow_is_stopped(deployed):

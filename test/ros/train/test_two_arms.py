@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 
 pytestmark = pytest.mark.ros
 
-GLOBAL = {'/rosout', '/parameter_events', '/diagnostics', '/tf', '/tf_static'}
+GLOBAL = {'/rosout', '/parameter_events', '/diagnostics', '/tf', '/tf_static', '/clock'}
 """Names that ROS has in no namespace."""
 PATIENT = {'safety.state_timeout': 2.0, 'safety.resume_within': 20.0}
 """For a machine that may be busy with other tests."""

@@ -72,20 +72,29 @@ class CommandJudge:
 
     def _begin(self, command, measured, starts):
         """Begin at the last set-point if the arm holds it, or at one of ``starts``."""
-        count = len(self.arm.joint_names)
+        count, period = len(self.arm.joint_names), self.period
         places, joints = [self._chain.tool(one) for one in starts], [one[:count] for one in starts]
         if self._place is not None and self.output != 'none':
             if np.linalg.norm(self._place - self._chain.tool(measured)) <= NEAR_TOOL:
                 places.append(self._place)
             if self._joints is not None and np.abs(self._joints - measured[:count]).max() <= NEAR:
                 joints.append(self._joints)
-        assert places, 'a motion begins although it is not known where the arm is'
-        self._place = min(places, key=lambda one: np.linalg.norm(one - command.tool_position))
-        if command.joint_positions is not None:
-            wanted = command.joint_positions
-            assert joints, 'a motion begins although it is not known where the arm is'
-            joints.sort(key=lambda one: np.abs(one - wanted).max())
-        self._joints = joints[0] if joints else None
+        self._joints = None
+        if command.joint_positions is None:
+            assert places, 'a motion begins although it is not known where the arm is'
+            self._place = min(places, key=lambda one: np.linalg.norm(one - command.tool_position))
+            return
+        assert joints, 'a motion begins although it is not known where the arm is'
+
+        def step(start):
+            """Return the step from there, relative to those that the accelerations allow."""
+            moved = np.abs(command.joint_positions - start) / self.arm.acceleration_limits
+            tools = [np.concatenate((one, measured[count:])) for one in (start, wanted)]
+            tool = np.linalg.norm(self._chain.tool(tools[1]) - self._chain.tool(tools[0]))
+            return max(moved.max(), tool / self.limits.acceleration) / period**2
+
+        wanted = command.joint_positions
+        self._joints = min(joints, key=step)
 
     def _velocity_of(self, speeds, positions):
         """Return the velocity (3,) that joint velocities (k,) give the tool."""

@@ -57,7 +57,7 @@ class FakeArm:
             self.tell_model()
         self._states = node.create_publisher(JointState, 'joint_states', 10)
         self.topic = self.robot.topics.commands[output]
-        node.create_subscription(self.kind, self.topic, self.commands, 1000)
+        self.meet()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -65,6 +65,16 @@ class FakeArm:
     @property
     def tool(self):
         return self.model.tool(self.positions, np.zeros(len(self.positions)))[0]
+
+    def meet(self):
+        """Subscribe to commands."""
+        self._subscription = self._peer.node.create_subscription(
+            self.kind, self.topic, self.commands, 1000
+        )
+
+    def leave(self):
+        """End the subscription, as a controller that is gone."""
+        self._peer.node.destroy_subscription(self._subscription)
 
     def tell_model(self):
         self._model.publish(String(data=model_text('fetch')))
