@@ -252,6 +252,21 @@ def test_the_set_point_from_before_a_long_silence_is_forgotten(output, how):
     assert np.linalg.norm(first.tool_position - tool) <= most + 1e-9
 
 
+def test_a_withheld_first_command_does_not_bring_a_forgotten_set_point_back():
+    arm = sagging_arm('joint_position', 0.02)
+    arm.run(200)
+    arm.path.restart()
+    arm.run(60)
+    goal(arm)
+    arm.pass_time(TICK)
+    arm.send_state()
+    assert arm.path.tick(arm.now) is not None
+    arm.path.withhold(arm.now)
+    tool, most = arm.tool.copy(), arm.path.limits.acceleration * TICK**2
+    first = next(command for command in arm.run(5) if command is not None)
+    assert np.linalg.norm(first.tool_position - tool) <= most + 1e-9
+
+
 @pytest.mark.parametrize('output', POSITIONS)
 def test_an_arm_that_creeps_away_has_left_its_set_point(output):
     arm = sagging_arm(output, 0.0)
