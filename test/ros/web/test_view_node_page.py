@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from fake_arm import FakeArm, vector
 from geometry_msgs.msg import PoseStamped
 from mher_ros.ros.common.polled_topic import LATCHED
-from mher_ros.ros.common.status import DeploymentStatus
+from mher_ros.ros.common.status import DeploymentStatus, ViewStatus
 import numpy as np
 import pytest
 from std_srvs.srv import Trigger
@@ -36,6 +36,15 @@ def drag(reader, place):
 
 def drag_until_sent(reader, place, goals):
     reader.repeat_until(lambda: drag(reader, place), lambda: goals.messages, 'a goal')
+
+
+@contextlib.contextmanager
+def suspended(node):
+    node.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        node.signal(signal.SIGCONT)
 
 
 def offers_goals(reader):
@@ -89,16 +98,15 @@ def test_what_was_asked_for_before_a_stop_moves_no_arm_after_it_if_view_node_was
             reader.move(early)
             reader.press('Save checkpoint')  # whose answer shows that the drag was dealt with
             reader.wait_for_note('Save checkpoint')
-        viewed.node.signal(signal.SIGSTOP)
-        if before == 'nothing: a button':
-            reader.press('Random goal')
-        elif before == 'nothing':
-            drag(reader, early)
-        else:
-            reader.end()
-        deployed.trigger('stop')
-        deployed.trigger('clear')
-        viewed.node.signal(signal.SIGCONT)
+        with suspended(viewed.node):
+            if before == 'nothing: a button':
+                reader.press('Random goal')
+            elif before == 'nothing':
+                drag(reader, early)
+            else:
+                reader.end()
+            deployed.trigger('stop')
+            deployed.trigger('clear')
         deployed.wait_for_heartbeats(10)
         edition = deployed.status().goals_from
         reader.wait_for(lambda: reader.handle_name == f'/goal_{edition}', what='a new handle')
@@ -114,11 +122,10 @@ def test_a_stop_outlasts_a_resume_from_before_if_view_node_was_suspended(world, 
     viewed = Viewed(world)
     with viewed.reader() as reader:
         reader.wait_for(lambda: reader.buttons.get('Resume'), what='something to resume')
-        viewed.node.signal(signal.SIGSTOP)
-        reader.press('Resume')
-        deployed.trigger('clear')
-        deployed.trigger('stop')
-        viewed.node.signal(signal.SIGCONT)
+        with suspended(viewed.node):
+            reader.press('Resume')
+            deployed.trigger('clear')
+            deployed.trigger('stop')
         reader.press('Save checkpoint')
         reader.wait_for_note('Save checkpoint')
         deployed.wait_for_heartbeats(10)
@@ -147,10 +154,14 @@ def test_neither_garbage_nor_people_who_leave_while_they_drag_disturb_others(wor
     with contextlib.ExitStack() as others:
         people = [others.enter_context(viewed.raw(edition)) for _ in range(9)]
         person = others.enter_context(viewed.reader())
+        told = deployed.peer.follow(ViewStatus, 'view_node')
+        told.wait_for(lambda status: status.browsers == 10, after=0)
+        seen = len(told.messages)
         for rude in people[:3]:
             rude.start()
             rude.move((1.3, 0.7, 0.6))
             rude.__exit__()
+        told.wait_for(lambda status: status.browsers == 7, after=seen)
         person.wait_for(lambda: offers_goals(person), what='goals')
         person.wait_for(
             lambda: np.allclose(person.handle['position'], (low + high) / 2.0), what='the handle'

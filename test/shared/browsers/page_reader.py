@@ -87,8 +87,8 @@ class PageReader(RawBrowser):
         self.tell('GuiUpdateMessage', uuid=self.uuid_of(label), updates=updates)
 
     def uuid_of(self, label):
-        """Return what messages call a button."""
-        (uuid,) = (uuid for uuid, one in self._elements.items() if one.get('label') == label)
+        """Return what messages call a button; the newest, if it is being replaced."""
+        *_, uuid = (uuid for uuid, one in self._elements.items() if one.get('label') == label)
         return uuid
 
     def wait_for(self, condition, patience=120.0, what=''):
