@@ -42,8 +42,14 @@ RECENT = (0.9, 1.2)
 """The same for whether the last command is where a motion begins [s]."""
 SILENCE = 0.5
 """What is not followed within this time has ended [s]."""
-NEAR, NEAR_TOOL = 0.03, 0.02
-"""How far an arm that holds its last command may be from it: a joint, the tool [rad, m]."""
+NEAR, SAGGING = (0.03, 0.02), (0.1, 0.05)
+"""
+How far an arm that holds its last command may be from it: a joint, the tool [rad, m].
+
+The latter if it has not moved since it came to rest.
+"""
+RESTED, MOVED = 1.0, 0.01
+"""When an arm has come to rest after a command [s]; how far a joint moves at rest [rad or m]."""
 SETTLED = 0.5
 """How old a measured state may be that a motion begins at [s]."""
 RAMP = 0.3
@@ -382,10 +388,14 @@ class Judge:
         """Return whether a motion may begin where the last command left off."""
         if last is None or time - last.time < RECENT[1]:
             return last is not None
-        away = np.array(self._begun(record, time, np.inf)) - last.values
+        begun = np.array(self._begun(record, time, np.inf))
+        since = [joints for when, joints in record.measured if last.time + RESTED < when <= time]
+        joint, tool = NEAR
+        if since and np.ptp(since, axis=0).max() <= MOVED:
+            joint, tool = SAGGING
         if self._output == 'pose':
-            return np.linalg.norm(away, axis=1).min() <= NEAR_TOOL
-        return np.abs(away).max(axis=1).min() <= NEAR
+            return np.linalg.norm(begun - last.values, axis=1).min() <= tool
+        return np.abs(begun - last.values).max(axis=1).min() <= joint
 
     def _begun(self, record, time, gap):
         """Return where a motion may begin: where the arm was seen since the last command."""
