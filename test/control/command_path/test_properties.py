@@ -224,6 +224,8 @@ class Trial:
             starts = ()
         elif np.ptp(starts, axis=0).max() > STILL:
             starts = ()
+        later = [told for time, told in arm.told if time > self.sent_at + 1.0]
+        rests = bool(later) and np.ptp(later, axis=0).max() <= 0.012
         self.sent_at = arm.now
         arm.note(command)
         for part in vars(command).values():
@@ -237,7 +239,7 @@ class Trial:
         # What velocities do depends on where the arm is, whatever the node was told.
         is_there = arm.output == 'joint_velocity'
         measured = arm.positions if is_there else arm.path.positions
-        self.judge.take(arm.now, command, measured, starts)
+        self.judge.take(arm.now, command, measured, starts, rests)
         self.check_box(command)
         arm.path.plan(arm.now)
 

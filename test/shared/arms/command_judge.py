@@ -7,8 +7,12 @@ PAUSE = 0.1
 """Time without a command after which an arm is at rest [s]."""
 RECENT = 1.0
 """Age of the last command beyond which a motion may begin where the arm is, at rest [s]."""
-NEAR, NEAR_TOOL = 0.03, 0.02
-"""How far an arm may be from its last set-point to still hold it: a joint, the tool [rad, m]."""
+NEAR, SAGGING = (0.03, 0.02), (0.1, 0.05)
+"""
+How far an arm may be from its last set-point to still hold it: a joint, the tool [rad, m].
+
+The latter if it has not moved since it came to rest.
+"""
 ROUNDING = 1e-6
 
 
@@ -30,11 +34,12 @@ class CommandJudge:
         """Whether joint states tell where the arm is."""
         self.worst = dict.fromkeys(('speed', 'acceleration', 'joint speed', 'joint change'), 0.0)
 
-    def take(self, now, command, measured, starts=None):
+    def take(self, now, command, measured, starts=None, rests=False):
         """
         Judge a command at a time; ``measured`` (n,): where the arm was told to be.
 
         ``starts``: joint positions (n,) where a motion may begin, if not at the last set-point.
+        ``rests``: whether the arm has not moved since it came to rest after the last command.
         """
         gap = np.inf if self._time is None else now - self._time
         count, joints, tool = len(self.arm.joint_names), None, None
@@ -44,6 +49,7 @@ class CommandJudge:
             self._velocity, self._speeds = np.zeros(3), np.zeros(count)
         if is_new:
             is_position = self.output not in ('twist', 'joint_velocity') and starts is not None
+            self._holds = SAGGING if rests else NEAR
             self._begin(command, measured, starts if is_position else [measured])
         others = measured[count:]
         if self.output == 'twist':
@@ -75,9 +81,10 @@ class CommandJudge:
         count, period = len(self.arm.joint_names), self.period
         places, joints = [self._chain.tool(one) for one in starts], [one[:count] for one in starts]
         if self._place is not None and self.output != 'none':
-            if np.linalg.norm(self._place - self._chain.tool(measured)) <= NEAR_TOOL:
+            if np.linalg.norm(self._place - self._chain.tool(measured)) <= self._holds[1]:
                 places.append(self._place)
-            if self._joints is not None and np.abs(self._joints - measured[:count]).max() <= NEAR:
+            joint = self._holds[0]
+            if self._joints is not None and np.abs(self._joints - measured[:count]).max() <= joint:
                 joints.append(self._joints)
         self._joints = None
         if command.joint_positions is None:
