@@ -89,7 +89,9 @@ class CommandJudge:
         self._joints = None
         if command.joint_positions is None:
             assert places, 'a motion begins although it is not known where the arm is'
-            self._place = min(places, key=lambda one: np.linalg.norm(one - command.tool_position))
+            steps = [np.linalg.norm(one - command.tool_position) for one in places]
+            most = self.limits.acceleration * period**2 * (1.0 + ROUNDING)
+            self._place = places[-1] if steps[-1] <= most else places[int(np.argmin(steps))]
             return
         assert joints, 'a motion begins although it is not known where the arm is'
 
@@ -101,7 +103,8 @@ class CommandJudge:
             return max(moved.max(), tool / self.limits.acceleration) / period**2
 
         wanted = command.joint_positions
-        self._joints = min(joints, key=step)
+        # From the last set-point, if it can be that: two starts differ in the velocity after them.
+        self._joints = joints[-1] if step(joints[-1]) <= 1.0 + ROUNDING else min(joints, key=step)
 
     def _velocity_of(self, speeds, positions):
         """Return the velocity (3,) that joint velocities (k,) give the tool."""
