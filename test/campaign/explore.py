@@ -310,7 +310,8 @@ class Explorer:
         """Split commands where some were not received; a part may begin in motion."""
         bounds = [0, *(index for index, _ in self._lost), len(self._commands)]
         parts = [self._commands[b:e] for b, e in zip(bounds[:-1], bounds[1:], strict=True)]
-        return [((), parts[0])] + [
+        first = [((), parts[0])] if parts[0] else []  # the first commands may be lost
+        return first + [
             (tuple(part[:BEFORE]), part[BEFORE:]) for part in parts[1:] if len(part) > BEFORE
         ]
 
