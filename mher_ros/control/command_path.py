@@ -43,6 +43,7 @@ Distance of a joint [rad or m] and of the tool [m] from the set-point of an arm 
 
 The latter if it has not moved since it came to rest.
 """
+SETTLING = 0.3  # time after ``RECENT`` in which the arm must come to rest for that [s]
 MOVED = 0.01  # displacement of a joint by which an arm at rest was moved by others [rad or m]
 
 
@@ -391,7 +392,7 @@ class CommandPath:
         """Notice where the arm comes to rest after the last command."""
         if self.is_moving or now <= self.may_move:
             self._rested = None
-        elif self._rested is None:
+        elif self._rested is None and now <= self.may_move + SETTLING:
             spread = self._resting.spread()
             if spread is not None and spread <= STILL:
                 self._rested = self._resting.position()
