@@ -384,7 +384,7 @@ class CommandPath:
 
     @property
     def _joint_distance(self) -> float:
-        """The same, also for an arm that is commanded by velocities."""
+        """Largest distance of a joint from its set-point, with any output [rad or m]."""
         sent = self.filter.joint_positions
         return 0.0 if sent is None else float(np.abs(sent - self.positions[: len(sent)]).max())
 
