@@ -255,3 +255,8 @@ class Trial:
         if np.linalg.norm(place - old) < 0.05:  # else it began anew where the arm is
             assert (place >= np.minimum(low, old) - slack).all()
             assert (place <= np.maximum(high, old) + slack).all()
+
+
+def test_a_motion_may_begin_at_the_last_setpoint_or_at_the_arm_beside_it():
+    story = [('stuck', True), ('freeze', 2.0), ('again', np.array([0.0, 1.0, 1.0]))]
+    Trial('joint_trajectory', 'fetch').tell(story)

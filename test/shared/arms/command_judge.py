@@ -1,5 +1,7 @@
 """A judge of commands: what a controller is asked for from one command to the next."""
 
+from typing import Any, NamedTuple
+
 from mher_ros.robots.arm_model import read_description
 import numpy as np
 
@@ -16,12 +18,31 @@ The latter if it has not moved since it came to rest.
 ROUNDING = 1e-6
 
 
+class Following(NamedTuple):
+    """What a judge knows after a command: a motion that the arm may be carrying out."""
+
+    place: Any = None
+    """Last set-point of the tool (3,) [m]; None if it has none."""
+    joints: Any = None
+    """Last set-point of the joints (k,) [rad or m]; None if they have none."""
+    velocity: Any = np.zeros(3)
+    """Last commanded velocity of the tool [m/s]."""
+    speeds: Any = 0.0
+    """Last commanded velocities of the joints (k,) [rad/s or m/s]."""
+
+    def same_as(self, other):
+        return all(np.array_equal(mine, its) for mine, its in zip(self, other, strict=True))
+
+
 class CommandJudge:
     """
     Judges consecutive commands over one command period, however late or early they are.
 
     It has kinematics of its own. What joint velocities ask of the tool depends on where the arm
     is: a command changes it at once, and so does the motion of the arm from command to command.
+
+    A motion may begin at several places, such as the last set-point and the arm that holds it
+    nearby. The judge follows all of them: one must agree with all commands.
     """
 
     def __init__(self, robot, text, output, limits, arm, rate=100.0):
@@ -29,7 +50,7 @@ class CommandJudge:
         chain = read_description(robot, text).chain(arm.base_frame, robot.tool_frame)
         self._chain = Chain(*chain, robot.tool_offset, arm.state_names)
         self._time = None
-        self._place = None
+        self._motions = [Following()]
         self.is_honest = True
         """Whether joint states tell where the arm is."""
         self.worst = dict.fromkeys(('speed', 'acceleration', 'joint speed', 'joint change'), 0.0)
@@ -42,93 +63,81 @@ class CommandJudge:
         ``rests``: whether the arm has not moved since it came to rest after the last command.
         """
         gap = np.inf if self._time is None else now - self._time
-        count, joints, tool = len(self.arm.joint_names), None, None
-        before_here = None
-        is_new = gap > RECENT
-        if gap > PAUSE or self._time is None:
-            self._velocity, self._speeds = np.zeros(3), np.zeros(count)
-        if is_new:
-            is_position = self.output not in ('twist', 'joint_velocity') and starts is not None
-            self._holds = SAGGING if rests else NEAR
-            self._begin(command, measured, starts if is_position else [measured])
-        others = measured[count:]
+        self._time = now
+        motions = self._motions
+        if gap > PAUSE:
+            motions = [Following(one.place, one.joints) for one in motions]
+        if gap > RECENT and self.output not in ('twist', 'joint_velocity'):
+            held = self._held(motions, measured, SAGGING if rests else NEAR)
+            motions = held + self._at([measured] if starts is None else starts)
+            assert motions, 'a motion begins although it is not known where the arm is'
+        judged = [self._judge(one, command, measured, gap) for one in motions]
+        excess = [max(values.values()) for _, values in judged]
+        least = judged[int(np.argmin(excess))][1]
+        self.worst = {name: max(value, least[name]) for name, value in self.worst.items()}
+        assert min(excess) <= 1.0 + ROUNDING, f'in parts of the limits: {least}'
+        self._motions = []
+        for (motion, _), value in zip(judged, excess, strict=True):
+            known = any(motion.same_as(one) for one in self._motions)
+            if value <= 1.0 + ROUNDING and not known:
+                self._motions.append(motion)
+
+    def _at(self, starts):
+        """Return the beginnings at rest at joint positions (n,)."""
+        count = len(self.arm.joint_names)
+        different = {one.tobytes(): one for one in starts}.values()
+        return [Following(self._chain.tool(one), one[:count]) for one in different]
+
+    def _held(self, motions, measured, near):
+        """Return the motions whose last set-point the arm at joint positions (n,) holds."""
+        if self.output == 'none':
+            return []
+        tool, joint, held = self._chain.tool(measured), measured[: len(self.arm.joint_names)], []
+        for one in motions:
+            if one.place is None or np.linalg.norm(one.place - tool) > near[1]:
+                continue
+            if one.joints is None or np.abs(one.joints - joint).max() <= near[0]:
+                held.append(one)
+        return held
+
+    def _judge(self, last, command, measured, gap):
+        """Return the motion after a command, and what it asks for in parts of the limits."""
+        limits, arm, values = self.limits, self.arm, dict.fromkeys(self.worst, 0.0)
+        count, before = len(arm.joint_names), last.velocity
+        others, joints, speeds, tool = measured[count:], None, 0.0, None
         if self.output == 'twist':
             velocity = command.tool_velocity
         elif self.output in ('pose', 'none'):
             tool = command.tool_position
-            velocity = (tool - self._place) / self.period
+            velocity = (tool - last.place) / self.period
         else:
-            joints = command.joint_positions
+            joints, old = command.joint_positions, last.joints
             if self.output == 'joint_velocity':
-                self._joints = measured[:count]
-                joints = self._joints + command.joint_velocities * self.period
-                before_here = self._velocity_of(self._speeds, measured)
-            speeds = (joints - self._joints) / self.period
-            before = self._chain.tool(np.concatenate((self._joints, others)))
+                old = measured[:count]
+                joints = old + command.joint_velocities * self.period
+                here = self._velocity_of(last.speeds, measured)
+                before = here - (here - before) * min(1.0, self.period / gap)
+            speeds = (joints - old) / self.period
             tool = self._chain.tool(np.concatenate((joints, others)))
-            velocity = (tool - before) / self.period
-            self._check_joints(speeds, joints)
-            self._speeds, self._joints = speeds, joints
-        if before_here is not None:
-            turned = (before_here - self._velocity) * min(1.0, self.period / gap)
-            self._velocity = before_here - turned
+            velocity = (tool - self._chain.tool(np.concatenate((old, others)))) / self.period
+            values['joint speed'] = (np.abs(speeds) / arm.velocity_limits).max()
+            change = np.abs(speeds - last.speeds) / self.period / arm.acceleration_limits
+            values['joint change'] = change.max()
+            if self.output != 'joint_velocity':
+                low, high = np.minimum(arm.lower, old), np.maximum(arm.upper, old)
+                if (joints < low - ROUNDING).any() or (joints > high + ROUNDING).any():
+                    values['joint speed'] = np.inf
         if self.output != 'joint_velocity' or self.is_honest:
-            self._check_tool(velocity)
-        self._time, self._place, self._velocity = now, tool, velocity
-
-    def _begin(self, command, measured, starts):
-        """Begin at the last set-point if the arm holds it, or at one of ``starts``."""
-        count, period = len(self.arm.joint_names), self.period
-        places, joints = [self._chain.tool(one) for one in starts], [one[:count] for one in starts]
-        if self._place is not None and self.output != 'none':
-            if np.linalg.norm(self._place - self._chain.tool(measured)) <= self._holds[1]:
-                places.append(self._place)
-            joint = self._holds[0]
-            if self._joints is not None and np.abs(self._joints - measured[:count]).max() <= joint:
-                joints.append(self._joints)
-        self._joints = None
-        if command.joint_positions is None:
-            assert places, 'a motion begins although it is not known where the arm is'
-            steps = [np.linalg.norm(one - command.tool_position) for one in places]
-            most = self.limits.acceleration * period**2 * (1.0 + ROUNDING)
-            self._place = places[-1] if steps[-1] <= most else places[int(np.argmin(steps))]
-            return
-        assert joints, 'a motion begins although it is not known where the arm is'
-
-        def step(start):
-            """Return the step from there, relative to those that the accelerations allow."""
-            moved = np.abs(command.joint_positions - start) / self.arm.acceleration_limits
-            tools = [np.concatenate((one, measured[count:])) for one in (start, wanted)]
-            tool = np.linalg.norm(self._chain.tool(tools[1]) - self._chain.tool(tools[0]))
-            return max(moved.max(), tool / self.limits.acceleration) / period**2
-
-        wanted = command.joint_positions
-        # From the last set-point, if it can be that: two starts differ in the velocity after them.
-        self._joints = joints[-1] if step(joints[-1]) <= 1.0 + ROUNDING else min(joints, key=step)
+            values['speed'] = np.linalg.norm(velocity) / limits.speed
+            change = np.linalg.norm(velocity - before) / self.period
+            values['acceleration'] = change / limits.acceleration
+        return Following(tool, joints, velocity, speeds), values
 
     def _velocity_of(self, speeds, positions):
         """Return the velocity (3,) that joint velocities (k,) give the tool."""
         moved = positions.copy()
-        moved[: len(speeds)] += speeds * self.period
+        moved[: len(self.arm.joint_names)] += speeds * self.period
         return (self._chain.tool(moved) - self._chain.tool(positions)) / self.period
-
-    def _check_tool(self, velocity):
-        self._check('speed', np.linalg.norm(velocity), self.limits.speed)
-        change = np.linalg.norm(velocity - self._velocity) / self.period
-        self._check('acceleration', change, self.limits.acceleration)
-
-    def _check_joints(self, speeds, joints):
-        self._check('joint speed', (np.abs(speeds) / self.arm.velocity_limits).max(), 1.0)
-        change = np.abs(speeds - self._speeds) / self.period / self.arm.acceleration_limits
-        self._check('joint change', change.max(), 1.0)
-        if self.output != 'joint_velocity':
-            low, high = self.arm.lower, self.arm.upper
-            assert (joints >= np.minimum(low, self._joints) - ROUNDING).all()
-            assert (joints <= np.maximum(high, self._joints) + ROUNDING).all()
-
-    def _check(self, what, value, most):
-        self.worst[what] = max(self.worst[what], value)
-        assert value <= most * (1.0 + ROUNDING), f'{what} {value} above {most}'
 
 
 class Chain:
