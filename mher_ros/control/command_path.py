@@ -8,7 +8,7 @@ from mher_ros.control.following import Following
 from mher_ros.control.motion import Command, length, Motion, ToolVelocity
 from mher_ros.control.motion_limiter import MotionLimiter, MotionLimits
 from mher_ros.control.motion_qp import MotionError
-from mher_ros.control.resting_arm import RestingArm, STILL, STILL_FOR
+from mher_ros.control.resting_arm import RestingArm, STILL_FOR
 from mher_ros.control.safety_filter import JointFilter, SafetyFilter, ToolFilter
 from mher_ros.control.safety_monitor import SafetyMonitor, SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
@@ -37,14 +37,6 @@ UNDONE = ('_rests', '_due', '_sent_at', '_sent_by', '_left_at', '_has_left', 'is
 """Attributes that a command changes, besides the filter."""
 START = 5.0  # longest time for which a goal waits for the start of its motion [s]
 RECENT = 1.0  # time after the last command for which the arm may still move towards it [s]
-NEAR, SAGGING = (0.03, 0.02), (0.1, 0.05)
-"""
-Distance of a joint [rad or m] and of the tool [m] from the set-point of an arm that holds it.
-
-The latter if it has not moved since it came to rest.
-"""
-SETTLING = 0.3  # time after ``RECENT`` in which the arm must come to rest for that [s]
-MOVED = 0.01  # displacement of a joint by which an arm at rest was moved by others [rad or m]
 
 
 class Controller(Protocol):
@@ -122,7 +114,6 @@ class CommandPath:
         self._rests = True  # whether the last command is at rest
         self._due = self._sent_at = self._sent_by = self._left_at = self._state_at = -math.inf
         self._resting = RestingArm(still_for)
-        self._rested: Vector | None = None  # where the arm came to rest after the last command
         self._late_since: float | None = None  # since when no command could be sent in time
         self._has_left = True  # it may have been moved by somebody else since
         self._is_new = False
@@ -204,7 +195,7 @@ class CommandPath:
         if not (self.is_received or self.is_moving):
             self._sent_at = -math.inf  # its controller does not know the last command
         self._resting.take(now, stamp, positions)
-        self._watch_rest(now)
+        self._resting.watch(now, math.inf if self.is_moving else self.may_move)
         still = np.array_equal(positions, self.positions)
         self._blind, self._sent = self._blind + self._sent if still else 0.0, 0.0
         self.positions, self.velocities, self._tool = positions, velocities, None
@@ -240,7 +231,7 @@ class CommandPath:
             return None
         self._before = self._state()
         leaves = max(now, self._earliest)
-        if self.is_moving and not (self.filter.tied or leaves <= self.may_move):
+        if self.is_moving and not (self.filter.is_velocity or leaves <= self.may_move):
             # By now the arm may be anywhere: do not move it back to its old set-point.
             self.is_moving, self._rests = False, True
             if not runs:
@@ -289,7 +280,7 @@ class CommandPath:
 
         It ignores all limits, so it is only for a node that ends and can no longer brake.
         """
-        if not (self.is_moving and self.filter.tied):
+        if not (self.is_moving and self.filter.is_velocity):
             return None
         self.filter.rest()
         self.is_moving, self._rests = False, True
@@ -352,7 +343,7 @@ class CommandPath:
     def _pass(self, seconds: float) -> None:
         """Account for the motion of the arm in the time since the last command [s]."""
         setpoint = self.filter
-        if setpoint.tied:
+        if setpoint.is_velocity:
             lasted = min(seconds, self.pause)
             joints = setpoint.joint_velocities
             self._following.command(
@@ -369,7 +360,7 @@ class CommandPath:
         """Check whether the arm follows its commands."""
         setpoint, (low, high) = self.filter, self._box
         behind, most = length(setpoint.tool_position - tool), math.inf
-        if setpoint.tied:
+        if setpoint.is_velocity:
             behind, most = self._following.error(now, tool, self.positions)
         if self._blind > BLIND or self._joint_error > JOINT_ERROR:
             behind = math.inf
@@ -380,7 +371,7 @@ class CommandPath:
     @property
     def _joint_error(self) -> float:
         """Largest distance of a joint from its set-point [rad or m]; 0 if there is none."""
-        return 0.0 if self.filter.tied else self._joint_distance
+        return 0.0 if self.filter.is_velocity else self._joint_distance
 
     @property
     def _joint_distance(self) -> float:
@@ -388,29 +379,15 @@ class CommandPath:
         sent = self.filter.joint_positions
         return 0.0 if sent is None else float(np.abs(sent - self.positions[: len(sent)]).max())
 
-    def _watch_rest(self, now: float) -> None:
-        """Notice where the arm comes to rest after the last command."""
-        if self.is_moving or now <= self.may_move:
-            self._rested = None
-        elif self._rested is None and now <= self.may_move + SETTLING:
-            spread = self._resting.spread()
-            if spread is not None and spread <= STILL:
-                self._rested = self._resting.position()
-
     def _holds_setpoint(self, is_recent: bool) -> bool:
         """Return whether the arm's controller still holds the last set-point."""
         if self._sent_at == -math.inf or not self._follows:
             return is_recent and self._sent_at > -math.inf
         if self._has_left and not is_recent:
             return False
-        joint, far = NEAR
-        if not is_recent and self._rested is not None:
-            joint, far = SAGGING
-            if np.abs(self.positions - self._rested).max() > MOVED:
-                return False
         assert self.tool is not None
-        distance = length(self.filter.tool_position - self.tool)
-        return self._joint_distance <= joint and distance <= far
+        far = length(self.filter.tool_position - self.tool)
+        return self._resting.holds(self.positions, self._joint_distance, far, is_recent)
 
     def _begin(self, now: float) -> bool:
         """
@@ -427,7 +404,7 @@ class CommandPath:
             return False
         holds = self._holds_setpoint(is_recent)
         if not (is_recent and holds):
-            if is_recent and not self.filter.tied:
+            if is_recent and not self.filter.is_velocity:
                 return False
             spread = self._resting.spread()
             if spread is None:

@@ -18,7 +18,7 @@ Vector = NDArray[np.float64]
 Policy = Callable[[Vector, Vector], NDArray[np.floating]]
 
 ARRIVAL = 0.6  # share of the acceleration that is planned for coming to rest at the goal
-GAIN, TIED_GAIN = 20.0, 8.0
+GAIN, VELOCITY_GAIN = 20.0, 8.0
 """Speed per distance near the goal [1/s]; the latter if the loop contains the arm's delay."""
 LEAVE = 1.5  # distance from the goal, in thresholds, from which the policy moves the tool again
 HOLD, RELEASE = 1e-4, 4e-4
@@ -122,7 +122,7 @@ class GoalController:
             return None
         # From this speed the set-point can stop at the goal.
         braking = ARRIVAL * self.path.limits.acceleration
-        gain = TIED_GAIN if setpoint.tied else GAIN
+        gain = VELOCITY_GAIN if setpoint.is_velocity else GAIN
         most = 2.0 * distance / (1.0 / gain + math.sqrt(gain**-2 + 2.0 * distance / braking))
         if self._finishing or self._policy is None:
             return ToolVelocity(left * (most / max(distance, HOLD)))

@@ -10,11 +10,19 @@ Vector = NDArray[np.float64]
 STILL = 0.006  # largest difference between the positions of a joint that stands still [rad or m]
 STILL_FOR = 0.25  # time over which it must do so [s]
 READINGS = 5  # least number of joint states in that time
+NEAR, SAGGING = (0.03, 0.02), (0.1, 0.05)
+"""
+Distance of a joint [rad or m] and of the tool [m] from the set-point of an arm that holds it.
+
+The latter if it has not moved since it came to rest.
+"""
+SETTLING = 0.3  # time in which an arm that may no longer move must come to rest for that [s]
+MOVED = 0.01  # displacement of a joint by which an arm at rest was moved by others [rad or m]
 
 
 class RestingArm:
     """
-    The joint states of the last quarter second.
+    The joint states of the last quarter second, and where the arm came to rest.
 
     One wrong reading, or an arm that still moves, must not become the start of a motion.
     """
@@ -24,6 +32,7 @@ class RestingArm:
         self._still_for, self._least = still_for, READINGS if still_for else 1
         self._readings: deque[tuple[float, Vector]] = deque()
         self._stamp = 0
+        self._rested: Vector | None = None  # where the arm came to rest after the last command
 
     def clear(self) -> None:
         """Forget all joint states."""
@@ -51,3 +60,25 @@ class RestingArm:
         positions = np.array([one for _, one in self._readings])
         off = np.abs(positions - np.median(positions, axis=0)).max(axis=1)
         return np.asarray(positions[off.argmin()])
+
+    def watch(self, now: float, until: float) -> None:
+        """Notice where the arm comes to rest; until then [s] it may move to its set-point."""
+        if now <= until:
+            self._rested = None
+        elif self._rested is None and now <= until + SETTLING:
+            spread = self.spread()
+            if spread is not None and spread <= STILL:
+                self._rested = self.position()
+
+    def holds(self, positions: Vector, joint: float, tool: float, is_recent: bool) -> bool:
+        """
+        Return whether an arm at joint positions (n,) still holds its last set-point.
+
+        ``joint``, ``tool``: its distances from it [rad or m, m]. ``is_recent``: it may still move.
+        """
+        near = NEAR
+        if not is_recent and self._rested is not None:
+            if np.abs(positions - self._rested).max() > MOVED:
+                return False
+            near = SAGGING
+        return joint <= near[0] and tool <= near[1]

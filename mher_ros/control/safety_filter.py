@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 DELAY = 0.25  # largest delay of a motion: 0.15 of an arm and 0.1 of a late command [s]
-SETTLING = 0.5  # time constant with which a tied set-point converges to the measured arm [s]
+SETTLING = 0.5  # time constant with which the set-point of velocities converges to the arm [s]
 PLANNED = 0.85  # share of the joints' accelerations for plans, which are approximate
 SPEED = 0.98  # the same for the tool's speed
-TIED = 0.85  # share of the tool's limits for a tied set-point, which is not exactly the arm
+UNSURE = 0.85  # share of the tool's limits for velocities: where the arm is, is less certain
 BRAKING = 0.9  # share of the accelerations that a braking motion uses
 CURVED = 0.6  # share of the tool's acceleration for the curvature of a braking motion
 MISSING = 0.1  # share of the tool's speed by which the asked velocity may exceed the possible one
@@ -70,14 +70,17 @@ class SafetyFilter(abc.ABC):
     obstruction = ''
     """What is too near to move on, for people; empty: nothing is."""
 
-    def __init__(self, arm: ArmModel, limiter: MotionLimiter, period: float, tied: bool) -> None:
+    def __init__(
+        self, arm: ArmModel, limiter: MotionLimiter, period: float, is_velocity: bool
+    ) -> None:
         """
         Advance by ``period`` [s] with each command.
 
-        ``tied``: the arm is commanded by velocities. Commands then do not determine its position,
+        ``is_velocity``: the arm is commanded by velocities. They do not determine its position,
         so the set-point slowly converges to the measured one.
         """
-        self._arm, self._limiter, self._period, self.tied = arm, limiter, period, tied
+        self._arm, self._limiter, self._period = arm, limiter, period
+        self.is_velocity = is_velocity
         self._kept = math.exp(-period / SETTLING)
 
     @abc.abstractmethod
@@ -128,8 +131,8 @@ class ToolFilter(SafetyFilter):
         self.tool_position = self.tool_position + self.tool_velocity * seconds
 
     def prepare(self, positions: Vector) -> None:
-        """Converge to the tool if tied to it."""
-        if self.tied:
+        """Converge to the measured tool if the arm is commanded by velocities."""
+        if self.is_velocity:
             tool = self._arm.tool_position(positions)
             self.tool_position = tool + (self.tool_position - tool) * self._kept
 
@@ -165,15 +168,17 @@ class JointFilter(SafetyFilter):
     joint_positions: Vector
     joint_velocities: Vector
 
-    def __init__(self, arm: ArmModel, limiter: MotionLimiter, period: float, tied: bool) -> None:
-        super().__init__(arm, limiter, period, tied)
+    def __init__(
+        self, arm: ArmModel, limiter: MotionLimiter, period: float, is_velocity: bool
+    ) -> None:
+        super().__init__(arm, limiter, period, is_velocity)
         limits = limiter.limits
         self._qp = MotionQP(arm)
         self._count = len(arm.joint_names)
         self._most_change = ROUNDING * arm.acceleration_limits * period
         self._change = PLANNED * self._most_change
         self._braking = BRAKING * arm.acceleration_limits
-        share = TIED if tied else 1.0
+        share = UNSURE if is_velocity else 1.0
         self._speed, self._acceleration = share * limits.speed, share * limits.acceleration
         self._planned = PLANNED * share * period
         self._others = np.empty(0)
@@ -182,7 +187,7 @@ class JointFilter(SafetyFilter):
         collision = arm.collision
         self._collisions = None if collision is None else CollisionLimit(arm, collision, period)
         # Displacements of commands that an arm with a delay has not carried out yet.
-        self._pending = np.zeros((math.ceil(DELAY / period) if tied else 0, self._count))
+        self._pending = np.zeros((math.ceil(DELAY / period) if is_velocity else 0, self._count))
         self._room = np.zeros(self._count), np.zeros(self._count)
         # No joint moves the tool on a radius larger than the length of the arm.
         model = arm.model
@@ -218,7 +223,7 @@ class JointFilter(SafetyFilter):
         """Compute everything that does not depend on the motion that is asked for."""
         count = self._count
         self._others = positions[count:]
-        if self.tied:
+        if self.is_velocity:
             measured = positions[:count]
             self.joint_positions = measured + (self.joint_positions - measured) * self._kept
             self._room = self._find_room(measured)
@@ -234,7 +239,9 @@ class JointFilter(SafetyFilter):
             fastest = np.abs(self.joint_velocities) + self._most_change
             # While it accelerates, the next braking motion takes a little longer than the last.
             time = self._time + 2.0 * self._period
-            self._collisions.prepare(start, fastest, time, self._room if self.tied else None)
+            self._collisions.prepare(
+                start, fastest, time, self._room if self.is_velocity else None
+            )
             self.obstruction = self._collisions.obstruction
 
     def _collision_rows(self) -> tuple[Vector, Vector]:
@@ -506,7 +513,7 @@ class JointFilter(SafetyFilter):
     def _set(self, velocities: Vector, positions: Vector, tool: Vector) -> None:
         self.tool_velocity = (tool - self.tool_position) / self._period
         self.joint_positions, self.joint_velocities = positions, velocities
-        if self.tied:
+        if self.is_velocity:
             self._pending = np.concatenate((self._pending[1:], velocities[None] * self._period))
         self.tool_position = tool
 

@@ -120,7 +120,7 @@ def test_goals_on_the_faces_of_the_box_are_reached_from_each_other(name, output)
     # The box ends where the goals do; Fetch's shoulder is at its limit there, and needs more.
     box = (space.box_low, space.box_high) if name == 'fetch' else (low, high)
     arm = CommandPathArm(output, name, TASKS[name], box=box)
-    is_tied = output in ('twist', 'joint_velocity')
+    is_velocity = output in ('twist', 'joint_velocity')
     reachability = Reachability(arm.model)
     arm.rest()
     taken = 0
@@ -132,11 +132,11 @@ def test_goals_on_the_faces_of_the_box_are_reached_from_each_other(name, output)
             continue
         arm.controller.take_goal(arm.now, goal)
         taken += 1
-        allowed = max(CARRIED if is_tied else 1e-6, beyond(arm.tool, *box))
+        allowed = max(CARRIED if is_velocity else 1e-6, beyond(arm.tool, *box))
         while np.linalg.norm(arm.tool - goal) > ARRIVED:
             command = arm.tick()
             assert arm.monitor.status is Status.RUNNING, f'{corner}: {arm.monitor.reason}'
-            assert beyond(arm.tool if is_tied else command.tool_position, *box) <= allowed
+            assert beyond(arm.tool if is_velocity else command.tool_position, *box) <= allowed
     assert taken > 5
 
 

@@ -245,12 +245,12 @@ class Trial:
 
     def check_box(self, command):
         """Inside the box the set-point stays inside; outside it goes no farther out."""
-        tied = self.arm.output in ('twist', 'joint_velocity')
+        is_velocity = self.arm.output in ('twist', 'joint_velocity')
         place, old = command.tool_position, self.place
         self.place = place
-        if old is None or (tied and not self.judge.is_honest):
+        if old is None or (is_velocity and not self.judge.is_honest):
             return
-        slack = (LATE if self.is_late else OUTSIDE) if tied else 1e-6
+        slack = (LATE if self.is_late else OUTSIDE) if is_velocity else 1e-6
         low, high = self.box
         if np.linalg.norm(place - old) < 0.05:  # else it began anew where the arm is
             assert (place >= np.minimum(low, old) - slack).all()
