@@ -1,15 +1,8 @@
-"""Checks whether a policy can move an arm's tool, and makes its observations."""
-
-from collections.abc import Mapping
+"""Checks whether a policy can move an arm's tool."""
 
 from mher_ros.errors import MherError
-from mher_ros.interface import Field, SOURCES, TaskInterface
+from mher_ros.interface import Field, TaskInterface
 import numpy as np
-from numpy.typing import NDArray
-
-Index = NDArray[np.intp]
-Tool = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Position (3,) [m] and velocity (3,) [m/s]."""
 
 AXES = 'xyz'
 MEANINGS = ('tool_displacement', 'target_displacement')
@@ -27,43 +20,6 @@ PERIODS = (0.005, 1.0)  # shortest and longest control period that is accepted [
 
 class FitError(MherError, ValueError):
     """A policy does not fit an arm; the text says what was expected and what was found."""
-
-
-class Observer:
-    """Makes a policy's observation: its fields by name, in its units, each from its source."""
-
-    def __init__(self, interface: TaskInterface) -> None:
-        check_fit(interface)
-        fields = interface.observation
-        self._nominal = np.array([field.nominal for field in fields])
-        self._entries: dict[str, tuple[Index, Index, NDArray[np.float64]]] = {}
-        for source in SOURCES:
-            # Entries of the observation, and which of (position, velocity) they show (6,).
-            seen = [
-                (
-                    index,
-                    (*POSITION, *VELOCITY).index(field.name),
-                    _seconds(field, interface) if field.name in VELOCITY else 1.0,
-                )
-                for index, field in enumerate(fields)
-                if field.name in (*POSITION, *VELOCITY) and field.source == source
-            ]
-            if seen:
-                entries, shown, factors = zip(*seen, strict=True)
-                self._entries[source] = np.array(entries), np.array(shown), np.array(factors)
-        self.sources = tuple(self._entries)
-        """Sources that are observed: ``measured``, ``setpoint``, or both."""
-
-    def __call__(self, tools: Mapping[str, Tool]) -> NDArray[np.float64]:
-        """
-        Return the observation (n,) of ``tools``, by source: positions [m] and velocities [m/s].
-
-        They are in the policy's workspace: ``Workspace.to_policy`` and ``velocity_to_policy``.
-        """
-        observation = self._nominal.copy()
-        for source, (entries, shown, factors) in self._entries.items():
-            observation[entries] = np.concatenate(tools[source])[shown] * factors
-        return observation
 
 
 def check_fit(interface: TaskInterface) -> None:
@@ -84,7 +40,7 @@ def check_fit(interface: TaskInterface) -> None:
         require(bool(np.isfinite(field.nominal)), f'a finite nominal {name}', field.nominal)
         require(name in known, f'an observation of any of {", ".join(known)}', name)
         if name in (*VELOCITY, *ABSENT_VELOCITY):
-            _seconds(field, interface)
+            velocity_unit(field, interface)
         else:
             require(field.unit == 'm', f'{name} in m', field.unit)
     names = tuple(field.name for field in interface.observation)
@@ -113,7 +69,7 @@ def check_fit(interface: TaskInterface) -> None:
     require(low <= period <= high, f'a control period of {low} to {high} s', f'{period} s')
 
 
-def _seconds(field: Field, interface: TaskInterface) -> float:
+def velocity_unit(field: Field, interface: TaskInterface) -> float:
     """Return the time [s] by which a velocity is multiplied: 1 for m/s, 0.04 for m/s * 0.04 s."""
     if field.unit == 'm/s':
         return 1.0

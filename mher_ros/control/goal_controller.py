@@ -6,8 +6,8 @@ from typing import Any
 
 from mher_ros.control.action_decoder import ActionDecoder
 from mher_ros.control.command_path import CommandPath
-from mher_ros.control.fit import Observer
 from mher_ros.control.motion import length, Motion, ToolVelocity
+from mher_ros.control.observation import Observer
 from mher_ros.interface import TaskInterface
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.workspace import Workspace

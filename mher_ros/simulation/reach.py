@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from mher_ros.control.action_controller import SteppedArm
+from mher_ros.control.lockstep_controller import LockstepController
 from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.interface import Field, TaskInterface, Vector
 from mher_ros.options import option, OptionError
@@ -66,11 +66,11 @@ class Reach(Task):
         super().__init__(given, render_mode)
         if plant is not None:
             self._chain = [plant.joint_names.index(name) for name in self.joint_names]
-            self._stepped = self.stepped_arm()
+            self._controller = self.lockstep_controller()
 
-    def stepped_arm(self) -> SteppedArm:
+    def lockstep_controller(self) -> LockstepController:
         """Return the command path for an arm that waits for each command."""
-        return SteppedArm(
+        return LockstepController(
             self.interface, self.arm, self.workspace, self.limits, self.command_period
         )
 
@@ -102,7 +102,7 @@ class Reach(Task):
     def _reset_state(self, rng: np.random.Generator) -> None:
         if self._plant is not None:
             self._plant.reset()
-            self._stepped.reset()
+            self._controller.reset()
 
     def _sample_goal(self, rng: np.random.Generator) -> Vector:
         return rng.uniform(self.interface.goal_low, self.interface.goal_high)
@@ -111,7 +111,7 @@ class Reach(Task):
         plant = self._simulated()
         for index in range(self.commands_per_step):
             given = action if index == 0 else None
-            plant.advance(self._stepped.answer(*self.joint_state(), given))
+            plant.advance(self._controller.answer(*self.joint_state(), given))
 
     def _observation(self, positions: Vector, velocities: Vector) -> Vector:
         return np.concatenate((positions, velocities, self.arm.tool_position(positions)))

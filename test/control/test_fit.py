@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from mher_ros.control.fit import check_fit, FitError, Observer
+from mher_ros.control.fit import check_fit, FitError
+from mher_ros.control.observation import Observer
 from mher_ros.interface import Field
 from mher_ros.tasks import make
 import numpy as np

@@ -306,19 +306,19 @@ class RobotLink(LockstepLink):
             JointTrajectory, robot.topics.commands['joint_trajectory'], RELIABLE_QUEUE
         )
         self._write = raw_messages.TrajectoryWriter(arm.joint_names, task.command_period).write
-        self._stepped = task.stepped_arm()
+        self._controller = task.lockstep_controller()
 
     def reset(self, seed: int) -> JointVectors:
         """Reset the arm to its initial state and return the state."""
         self._state = super().reset(seed)
-        self._stepped.reset()
+        self._controller.reset()
         return self._state
 
     def exchange(self, command: NDArray[np.floating]) -> JointVectors:
         """Carry out an action (k,) and return the state one control period later."""
         for index in range(self._task.commands_per_step):
             given = command if index == 0 else None
-            self._state = super().exchange(self._stepped.answer(*self._state, given))
+            self._state = super().exchange(self._controller.answer(*self._state, given))
         return self._state
 
     def _ask_for_state(self) -> None:
