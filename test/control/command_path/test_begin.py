@@ -235,15 +235,19 @@ def test_a_motion_whose_commands_are_always_too_late_is_dropped_with_a_reason():
 
 
 @pytest.mark.parametrize('output', POSITIONS)
-@pytest.mark.parametrize('how', ['deactivated', 'silent'])
-def test_the_set_point_from_before_a_long_silence_is_forgotten(output, how):
+@pytest.mark.parametrize('how', ['deactivated', 'silent', 'without a subscriber'])
+def test_the_set_point_that_the_controller_may_not_know_is_forgotten(output, how):
     arm = sagging_arm(output, 0.02)
     last = arm.commands[-1][1]
     arm.run(200)
     if how == 'deactivated':
         arm.path.restart()
-    else:
+    elif how == 'silent':
         arm.pass_time(1.5)
+    else:
+        arm.path.is_received = False
+        arm.run(1)
+        arm.path.is_received = True
     arm.run(60)
     goal(arm)
     tool, most = arm.tool.copy(), arm.path.limits.acceleration * TICK**2
