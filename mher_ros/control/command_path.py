@@ -303,9 +303,10 @@ class CommandPath:
 
     def _state(self) -> dict[str, Any]:
         """Return everything that a command changes, so that it can be undone."""
+        following = self._following
         return {
             'filter': copy.copy(self.filter),
-            '_following': copy.copy(self._following),
+            '_following': copy.copy(following) if self.filter.is_velocity else following,
             **{name: getattr(self, name) for name in UNDONE},
         }
 

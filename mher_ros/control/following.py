@@ -34,7 +34,8 @@ class Following:
         self._tool, self._joints = _Displacements(3), _Displacements(joints)
 
     def __copy__(self) -> Following:
-        other = Following(self._count)
+        other = object.__new__(Following)
+        other.__dict__.update(self.__dict__)
         other._tool, other._joints = copy.copy(self._tool), copy.copy(self._joints)
         return other
 

@@ -8,9 +8,8 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from mher_ros.control.motion import Command
 from mher_ros.robots.outputs import OUTPUTS
-from mher_ros.ros.common.geometry import set_quaternion, set_vector
 from mher_ros.ros.common.polled_topic import RELIABLE_QUEUE
-from mher_ros.ros.common.raw_messages import TrajectoryWriter
+from mher_ros.ros.common.raw_messages import ToolWriter, TrajectoryWriter
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
@@ -61,6 +60,7 @@ class ArmOutput:
         self._trajectory = TrajectoryWriter(joints, period)
         if not OUTPUTS[kind].of_joints:
             self._message.header.frame_id = frame
+            self._tool = ToolWriter(self._message)
 
     @property
     def topic(self) -> str:
@@ -74,14 +74,11 @@ class ArmOutput:
     def write(self, command: Command) -> bytes:
         """Return the message of a command, serialised: sending it then takes little time."""
         message, kind = self._message, self._kind
-        if not OUTPUTS[kind].of_joints:
-            message.header.stamp = self._stamp()
-            if kind == 'twist':
-                set_vector(message.twist.linear, command.tool_velocity)
-            else:
-                set_vector(message.pose.position, command.tool_position)
-                set_quaternion(message.pose.orientation, command.orientation)
-            return serialize_message(message)
+        if kind == 'twist':
+            return self._tool.write(self._stamp(), *command.tool_velocity.tolist(), 0.0, 0.0, 0.0)
+        if kind == 'pose':
+            w, *xyz = command.orientation.tolist()
+            return self._tool.write(self._stamp(), *command.tool_position.tolist(), *xyz, w)
         of_velocity = OUTPUTS[kind].is_velocity
         values = command.joint_velocities if of_velocity else command.joint_positions
         assert values is not None

@@ -7,7 +7,8 @@
 # 2.4 GHz, with other load):
 # - joint state of 15 joints: write 5 us against 50 us, read 18 us against 64 us;
 # - action of 4 entries: write 3 us against 34 us, read 4 us against 40 us;
-# - trajectory of one point and 7 joints: write 3 us against 36 us.
+# - trajectory of one point and 7 joints: write 3 us against 36 us;
+# - twist: write 1 us against 5 us, in a running policy_node 30 us against 60 us.
 # A lockstep step of a task writes and reads one state and one action: this saves about 160 us.
 
 from array import array
@@ -16,6 +17,7 @@ import math
 import struct
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from mher_ros.errors import MherError
 from mher_ros.interface import Vector
 import numpy as np
@@ -26,6 +28,7 @@ from sensor_msgs.msg import JointState, Joy
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 STAMP = struct.Struct('<iI')
+DOUBLE = 8  # bytes of a float64
 STAMP_AT = 4  # a header's stamp follows the four bytes of the encoding
 SECOND = 1_000_000_000  # in nanoseconds
 MAX_ERROR_TEXT = 500  # characters
@@ -145,6 +148,20 @@ class TrajectoryWriter(_Template):
         point.time_from_start = Duration(seconds=time).to_msg()
         message = JointTrajectory(joint_names=list(names), points=[point])
         super().__init__(message, (point, 'positions'))
+
+
+class ToolWriter:
+    """Writes twists or poses of a tool: messages with a header that end with their numbers."""
+
+    def __init__(self, message: Any) -> None:
+        self._raw = bytearray(serialize_message(message))
+
+    def write(self, stamp: Time, *numbers: float) -> bytes:
+        """Return the message with these numbers: all of them, in the order of their fields."""
+        STAMP.pack_into(self._raw, STAMP_AT, stamp.sec, stamp.nanosec)
+        size = len(numbers) * DOUBLE
+        struct.pack_into(f'<{len(numbers)}d', self._raw, len(self._raw) - size, *numbers)
+        return bytes(self._raw)
 
 
 class ActionWriter(_Template):

@@ -3,6 +3,7 @@
 import struct
 import time
 
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mher_ros.ros.common.raw_messages import (
@@ -14,6 +15,7 @@ from mher_ros.ros.common.raw_messages import (
     MessageError,
     OtherJointsError,
     SECOND,
+    ToolWriter,
     TrajectoryWriter,
 )
 import numpy as np
@@ -236,6 +238,23 @@ def test_trajectories_of_one_point_are_written_as_rclpy_writes_them():
     message = JointTrajectory(joint_names=['one', 'other'], points=[point])
     writer = TrajectoryWriter(['one', 'other'], 1.25)
     assert_same(writer.write(0, np.array([0.1, -2.0])), message)
+
+
+@pytest.mark.parametrize('kind', [TwistStamped, PoseStamped])
+def test_twists_and_poses_are_written_as_rclpy_writes_them(kind):
+    message = kind()
+    message.header.frame_id = 'a_base'
+    writer = ToolWriter(message)
+    message.header.stamp.sec, message.header.stamp.nanosec = -3, 999_999_999
+    if kind is TwistStamped:
+        parts = message.twist.linear, message.twist.angular
+    else:
+        parts = message.pose.position, message.pose.orientation
+    fields = [(part, name) for part in parts for name in part.get_fields_and_field_types()]
+    numbers = [0.1 * number for number in range(1, len(fields) + 1)]
+    for (part, name), number in zip(fields, numbers, strict=True):
+        setattr(part, name, number)
+    assert_same(writer.write(message.header.stamp, *numbers), message)
 
 
 def test_a_vector_of_the_wrong_length_is_not_written():
