@@ -10,11 +10,11 @@ from typing import Any
 from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress
 from mher_ros.control.command_path import CommandPath
+from mher_ros.control.filter.motion_limiter import MotionLimits
+from mher_ros.control.filter.safety_filter import SafetyFilter
 from mher_ros.control.goal_controller import GoalController
 from mher_ros.control.motion import JointVelocities, Motion
-from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.control.reachability import Reachability
-from mher_ros.control.safety_filter import SafetyFilter
 from mher_ros.experiments.tables import Table
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import PairDistances

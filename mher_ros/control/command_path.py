@@ -4,12 +4,13 @@ import copy
 import math
 from typing import Any, Protocol
 
+from mher_ros.control.filter.joint_filter import JointFilter
+from mher_ros.control.filter.motion_limiter import MotionLimiter, MotionLimits
+from mher_ros.control.filter.motion_qp import MotionError
+from mher_ros.control.filter.safety_filter import SafetyFilter, ToolFilter
 from mher_ros.control.following import Following
 from mher_ros.control.motion import Command, length, Motion, ToolVelocity
-from mher_ros.control.motion_limiter import MotionLimiter, MotionLimits
-from mher_ros.control.motion_qp import MotionError
 from mher_ros.control.resting_arm import RestingArm, STILL_FOR
-from mher_ros.control.safety_filter import JointFilter, SafetyFilter, ToolFilter
 from mher_ros.control.safety_monitor import SafetyMonitor, SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
 from mher_ros.robots.arm_model import ArmModel

@@ -1,7 +1,7 @@
 """Commands of a learning agent for a simulation that waits for each of them."""
 
 from mher_ros.control.action_controller import ActionController
-from mher_ros.control.motion_limiter import MotionLimits
+from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.interface import TaskInterface
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.workspace import GoalError, Workspace

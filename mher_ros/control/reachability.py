@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import daqp
+from mher_ros.control.filter.motion_qp import ORIENTATION_COST
 from mher_ros.control.fit import FitError
-from mher_ros.control.motion_qp import ORIENTATION_COST
 from mher_ros.robots.arm_model import ArmModel, TOOL
 from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.workspace import GoalError, point_text, Refusal, Workspace

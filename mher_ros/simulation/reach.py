@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Any
 
+from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.lockstep_controller import LockstepController
-from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.interface import Field, TaskInterface, Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel

@@ -1,7 +1,7 @@
 """A policy leads an arm to its goal, and stops it once whenever there is a reason to."""
 
 from command_path_arm import CommandPathArm, joint_velocities, proportional, SECOND, TICK
-from mher_ros.control.motion_qp import MotionError, MotionQP
+from mher_ros.control.filter.motion_qp import MotionError, MotionQP
 from mher_ros.control.safety_monitor import SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
 from mher_ros.robots.workspace import GoalError

@@ -5,9 +5,9 @@ import dataclasses
 import math
 import time
 
+from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.fit import check_fit, FitError
 from mher_ros.control.goal_controller import GoalController
-from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.control.reachability import Reachability
 from mher_ros.control.safety_monitor import SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 
 from command_path_arm import CommandPathArm, joint_velocities, TICK
-from mher_ros.control.motion_limiter import MotionLimits
+from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.reachability import Reachability
 from mher_ros.control.safety_monitor import BOX_SLACK, Status
 from mher_ros.robots.workspace import GoalError

@@ -1,7 +1,7 @@
 """An arm that does not do as it is told is stopped, however slow it is to move."""
 
 from command_path_arm import CommandPathArm, TICK
-from mher_ros.control.motion_limiter import MotionLimits
+from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.safety_monitor import SafetyOptions, Status
 import numpy as np
 import pytest

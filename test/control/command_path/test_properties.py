@@ -5,7 +5,7 @@ from command_judge import CommandJudge
 from command_path_arm import CommandPathArm, SECOND, TICK
 from hypothesis import given
 from hypothesis import strategies as st
-from mher_ros.control.motion_limiter import MotionLimits
+from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.safety_monitor import Status
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.workspace import GoalError

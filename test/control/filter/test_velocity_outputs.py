@@ -4,8 +4,8 @@ import dataclasses
 
 from mher_ros.control.action_controller import ActionController
 from mher_ros.control.command_path import CommandPath
+from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.motion import ToolVelocity
-from mher_ros.control.motion_limiter import MotionLimits
 from mher_ros.control.safety_monitor import Status
 from mher_ros.robots.workspace import GoalError
 from mher_ros.simulation.reach import Reach

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from mher_ros.control.motion_limiter import MotionLimiter, MotionLimits
+from mher_ros.control.filter.motion_limiter import MotionLimiter, MotionLimits
 from mher_ros.options import OptionError
 import numpy as np
 import pytest

@@ -4,10 +4,11 @@ from arm_models import load_arm, model_text
 from command_judge import CommandJudge
 from hypothesis import given
 from hypothesis import strategies as st
+from mher_ros.control.filter.joint_filter import JointFilter
+from mher_ros.control.filter.motion_limiter import MotionLimiter, MotionLimits
+from mher_ros.control.filter.motion_qp import MotionError
+from mher_ros.control.filter.safety_filter import ToolFilter
 from mher_ros.control.motion import Command, JointVelocities, ToolVelocity
-from mher_ros.control.motion_limiter import MotionLimiter, MotionLimits
-from mher_ros.control.motion_qp import MotionError
-from mher_ros.control.safety_filter import JointFilter, ToolFilter
 import numpy as np
 import pytest
 

@@ -5,10 +5,10 @@ import dataclasses
 from arm_models import load_arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mher_ros.control.collision_limit import _smallest, CollisionLimit
+from mher_ros.control.filter.collision_limit import _smallest, CollisionLimit
+from mher_ros.control.filter.joint_filter import JointFilter
+from mher_ros.control.filter.motion_limiter import MotionLimiter, MotionLimits
 from mher_ros.control.motion import JointVelocities, ToolVelocity
-from mher_ros.control.motion_limiter import MotionLimiter, MotionLimits
-from mher_ros.control.safety_filter import JointFilter
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.scene import CollisionOptions, Obstacle

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from mher_ros.control.motion_qp import MotionError, MotionQP
+from mher_ros.control.filter.motion_qp import MotionError, MotionQP
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import Span
 from mher_ros.tasks import make

@@ -1,0 +1,1 @@
+"""The safety filter: limits every motion that is asked for."""
