@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from mher_ros.errors import MherError
 from mher_ros.robots.description import after, Description, DescriptionError, Pose, turned
-from mher_ros.robots.model_file import parse_model
+from mher_ros.robots.model_file import find_file, parse_model, read_model
 from mher_ros.robots.robot import Robot
 from mher_ros.robots.solids import merged, obstacle_solid, Solid, urdf_solid
 from mher_ros.robots.urdf import origin_of
@@ -48,8 +48,8 @@ class CollisionModel:
     Parts of an arm and obstacles, as arrays for all pairs that must not touch.
 
     Of each pair, the first part is nearer to the base. Excluded are pairs on the same body or on
-    neighbouring ones, pairs of the robot file's ``collision.ignore``, and parts of the arm that
-    touch at home or in all of some random postures.
+    neighbouring ones, pairs of the robot file's ``collision.ignore`` and of its SRDF, and parts of
+    the arm that touch at home or in all of some random postures.
     """
 
     def __init__(
@@ -82,8 +82,13 @@ class CollisionModel:
         """Geom of each part (parts,); -1: it is a plane."""
         for index in range(self.model.ngeom):
             self.geoms[int(self.model.geom(index).name)] = index
-        pairs = [pair for pair in self._possible_pairs() if not self._are_ignored(*pair, robot)]
-        pairs = [pair for pair in pairs if not self._are_neighbours(*pair, base_link)]
+        ignored = _ignored_pairs(robot)
+        pairs = [
+            pair
+            for pair in self._possible_pairs()
+            if frozenset(self.parts[one].name for one in pair) not in ignored
+            and not self._are_neighbours(*pair, base_link)
+        ]
         self._set_pairs(pairs, robot.collision.clearance)
         self._exclude_touching(home)
 
@@ -91,10 +96,6 @@ class CollisionModel:
         for one, other in itertools.combinations(range(len(self.parts)), 2):
             if self.bodies[one] != self.bodies[other]:
                 yield (one, other) if self.bodies[one] < self.bodies[other] else (other, one)
-
-    def _are_ignored(self, one: int, other: int, robot: Robot) -> bool:
-        names = {self.parts[one].name, self.parts[other].name}
-        return any(names == set(pair) for pair in robot.collision.ignore)
 
     def _are_neighbours(self, one: int, other: int, base_link: str) -> bool:
         first, last = self.parts[one], self.parts[other]
@@ -305,6 +306,20 @@ def read_parts(
         parts += [Part(name, body, solid) for solid in merged(solids)]
     parts += [Part(one.name, 0, obstacle_solid(one), is_obstacle=True) for one in robot.scene]
     return parts, missing
+
+
+def _ignored_pairs(robot: Robot) -> set[frozenset[str]]:
+    """Return the pairs of links that may touch: those of the robot file and of its SRDF."""
+    pairs = {frozenset(pair) for pair in robot.collision.ignore}
+    if robot.collision.srdf:
+        path = find_file(robot.collision.srdf, robot.folder)
+        try:
+            top = parse_model(read_model(path))
+        except DescriptionError as error:
+            raise DescriptionError(f'SRDF {path}: {error}') from None
+        for one in top.iterfind('disable_collisions'):
+            pairs.add(frozenset((one.get('link1', ''), one.get('link2', ''))))
+    return pairs
 
 
 def _places(

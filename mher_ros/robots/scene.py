@@ -25,6 +25,8 @@ class CollisionOptions:
     """Least distance between two parts of the arm, and from obstacles [m]."""
     ignore: tuple[tuple[str, str], ...] = ()
     """Pairs of links, or of a link and an obstacle, that may touch."""
+    srdf: str = ''
+    """Address of an SRDF, whose pairs of ``disable_collisions`` may touch; empty: none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +57,7 @@ def read_collision(settings: Settings, has_scene: bool) -> CollisionOptions:
         enabled=settings.flag('enabled', has_scene or bool(settings.keys())),
         clearance=settings.number('clearance', CollisionOptions.clearance, low=1e-3, high=0.5),
         ignore=settings.pairs('ignore'),
+        srdf=settings.text('srdf', ''),
     )
     settings.finish()
     return options

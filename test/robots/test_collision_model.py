@@ -1,11 +1,14 @@
 """Distances of solids against closed forms, and the pairs that an arm's model gives."""
 
+import dataclasses
 import math
 
 from arm_models import load_arm
+from mher_ros.errors import MherError
+from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import CollisionModel, PairDistances, Part
 from mher_ros.robots.robot import load_robot
-from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.scene import CollisionOptions, Obstacle
 from mher_ros.robots.solids import hull_of, mesh_vertices, MeshError, obstacle_solid, Solid
 import mujoco
 import numpy as np
@@ -161,3 +164,35 @@ def test_the_table_of_fetch_is_an_obstacle_for_its_fingers():
     assert {'table0', 'l_gripper_finger_link'} in pairs
     assert {'shoulder_pan_link', 'torso_lift_link'} not in pairs  # neighbours
     assert {'elbow_flex_link', 'forearm_roll_link'} not in pairs
+
+
+def pairs_of(robot):
+    """Return the names of the links of all pairs that are kept apart."""
+    collision = ArmModel(robot.simulated()).collision
+    return {frozenset(collision.names(pair)) for pair in range(len(collision.pairs))}
+
+
+def test_pairs_of_an_srdf_may_touch(tmp_path):
+    path = tmp_path / 'panda.srdf'
+    path.write_text(
+        '<robot name="panda"><disable_collisions link1="panda_link5" link2="panda_link1"/>'
+        '<group name="arm"/></robot>'
+    )
+    named = frozenset(('panda_link1', 'panda_link5'))
+    robot = load_robot('panda')
+    on = dataclasses.replace(robot, collision=CollisionOptions(enabled=True))
+    before = pairs_of(on)
+    assert named in before
+    options = CollisionOptions(enabled=True, srdf=str(path))
+    assert pairs_of(dataclasses.replace(robot, collision=options)) == before - {named}
+
+
+def test_an_srdf_that_is_missing_or_hostile_is_an_error_that_names_it(tmp_path):
+    robot = load_robot('panda')
+    path = tmp_path / 'a.srdf'
+    for text in (None, '<!DOCTYPE a [<!ENTITY b "c">]><robot/>', '<robot>', '<a>' * 200):
+        if text is not None:
+            path.write_text(text)
+        options = CollisionOptions(enabled=True, srdf=str(path))
+        with pytest.raises(MherError, match=r'a\.srdf'):
+            pairs_of(dataclasses.replace(robot, collision=options))
