@@ -273,7 +273,7 @@ def test_a_simulation_is_not_put_back_while_policy_node_moves_it(world, policy):
 def test_a_run_that_learns_shows_its_curves_its_figures_and_its_virtual_goals(world, tmp_path):
     with Viewed(world).reader() as reader:
         world.sim_node()
-        world.train_node(tmp_path / 'run', changes={'schedule.steps': '2000'})
+        world.train_node(tmp_path / 'run', changes={'schedule.steps': '100000'})
         reader.wait_for_line('Epoch', '[1-9]')
         reader.wait_for_line('Left', '^at most .* s$')
         reader.wait_for_line('Success', '% of the test goals')
