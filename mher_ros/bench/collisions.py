@@ -13,18 +13,16 @@ from mher_ros.control.command_path import CommandPath
 from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.filter.safety_filter import SafetyFilter
 from mher_ros.control.goal_controller import GoalController
-from mher_ros.control.motion import JointVelocities, Motion
+from mher_ros.control.motion import Command, JointVelocities, Motion
 from mher_ros.control.reachability import Reachability
 from mher_ros.experiments.tables import Table
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import PairDistances
-from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Robot
 from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.workspace import GoalError, place_workspace
-from mher_ros.simulation.controlled_arm import ControlledArm
+from mher_ros.simulation.dynamic_arm import DynamicArm
 from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.urdf_plant import UrdfPlant
 from mher_ros.tasks import make
 import numpy as np
 from numpy.typing import NDArray
@@ -226,52 +224,26 @@ class _Trial:
             ]
 
 
-class _World:
-    """The simulated arm of a robot in its scene, and what it touches."""
+class _World(DynamicArm):
+    """A simulated arm, and what it touches."""
 
     def __init__(self, robot: Robot, output: str, is_on: bool) -> None:
-        task = robot.simulation_task
-        plant = JointPlant(task, robot.scene) if task else UrdfPlant(robot)
         collision = dataclasses.replace(robot.collision, enabled=is_on)
-        known = dataclasses.replace(robot, collision=collision)
-        self.arm = ArmModel(known, plant.description(robot.name))
-        self._plant = ControlledArm(plant, self.arm)
-        kind = OUTPUTS[output]
-        self._is_velocity = kind.is_velocity
-        self._plant.controller = 'joint_velocity' if kind.is_velocity else 'joint_position'
-        self._chain = [plant.joint_names.index(name) for name in self.arm.state_names]
-        self.now = self.depth = 0.0
-        self.touched = ''
+        super().__init__(dataclasses.replace(robot, collision=collision), output)
+        self.depth, self.touched = 0.0, ''
 
     def take(self, path: CommandPath, times: list[float]) -> CommandPath:
         """Prepare a command path; CPU times of its filter [s] are added to ``times``."""
-        path.makes_ahead = False
         self._time(path.filter, times)
         return path
 
-    def positions(self) -> Vector:
-        return self._plant.joint_state()[0][self._chain]
-
-    def step(self, path: CommandPath) -> None:
-        """Send the state to the command path, and carry out its command."""
-        positions, velocities = self._plant.joint_state()
-        stamp = round(self.now * 1e9)
-        path.take_state(self.now, stamp, positions[self._chain], velocities[self._chain])
-        command = path.tick(self.now)
-        moved = None
-        if command is not None:
-            moved = command.joint_velocities if self._is_velocity else command.joint_positions
-        self._plant.advance(moved)
-        self.now += self._plant.period
+    def step(self, path: CommandPath) -> Command | None:
+        command = super().step(path)
         self._look()
-
-    def settle(self, path: CommandPath) -> None:
-        """Wait until the arm is at rest."""
-        for _ in range(200):
-            self.step(path)
+        return command
 
     def _look(self) -> None:
-        model, data = self._plant.model, self._plant.data
+        model, data = self.model, self.data
         for contact in range(data.ncon):
             depth = -float(data.contact.dist[contact])
             if depth > self.depth:

@@ -4,11 +4,22 @@ import argparse
 import json
 from pathlib import Path
 
-from mher_ros.cli.arguments import argument, Command, FAILED, JSON, option, positive, seed, WORKERS
+from mher_ros.cli.arguments import (
+    argument,
+    Command,
+    FAILED,
+    finite,
+    JSON,
+    option,
+    positive,
+    seed,
+    WORKERS,
+)
 from mher_ros.registry import trust
 from mher_ros.tasks.rendering import choose_backend
 
 ROBOT_TASK = 'fetch_reach'
+HEAVIEST = 100.0  # payload of a simulated stop [kg]
 POLICY = argument('policy', metavar='POLICY.onnx')
 ENV = argument('--env', 'import your own env, which the file names', metavar='MODULE:CLASS')
 
@@ -30,6 +41,13 @@ def _export(chosen: argparse.Namespace) -> None:
     print(export_run(Path(chosen.run), Path(chosen.out) if chosen.out else None))
 
 
+def _payload(text: str) -> float:
+    mass = finite(text)
+    if not 0.0 <= mass <= HEAVIEST:
+        raise argparse.ArgumentTypeError(f'takes 0 to {HEAVIEST:g} kg, got {text!r}')
+    return mass
+
+
 def _check_robot(chosen: argparse.Namespace) -> int:
     choose_backend()
     from mher_ros.learning.config import make_config
@@ -46,6 +64,12 @@ def _check_robot(chosen: argparse.Namespace) -> int:
         interface = make(task, make_config(task).task).interface
     check = RobotCheck(robot, interface, Path(chosen.urdf) if chosen.urdf else None)
     print('\n'.join(check.lines()))
+    if chosen.stopping is not None:
+        from mher_ros.simulation.stopping import stopping_lines
+
+        print()
+        for line in stopping_lines(robot, interface, chosen.stopping):
+            print(line, flush=True)
     if chosen.picture:
         draw_check(check, Path(chosen.picture))
         print(f'\nwritten: {chosen.picture}')
@@ -84,6 +108,15 @@ CHECK = Command(
             "check this policy's workspace (default: that of the arm's own task, otherwise of "
             f'{ROBOT_TASK})',
             metavar='FILE',
+        ),
+        argument(
+            '--stopping',
+            'also simulate stops of the moving arm (20 s): how far it moves on, with a payload '
+            'of KG that its drives do not know (default 0)',
+            nargs='?',
+            type=_payload,
+            const=0.0,
+            metavar='KG',
         ),
         argument('--picture', 'write a PNG of the arm and the workspace', metavar='FILE'),
     ),

@@ -17,6 +17,9 @@ TIMESTEP = 0.002
 # 5 in Fetch's URDF.
 ARMATURE, DAMPING = 0.1, 1.0
 VELOCITY_GAIN = 360.0  # acceleration per velocity error, for the initial inertia [1/s]
+PAYLOAD, RADIUS = 'payload', 0.05
+"""Body of a payload, a ball of this radius [m]."""
+LIGHT = 1e-6  # mass of that body before it is set [kg]
 CRUISE = 0.97  # share of the velocity limit: other joints disturb the velocity
 
 
@@ -31,13 +34,25 @@ class DrivenPlant(JointDrivenPlant):
     period = PERIOD
 
     def _begin(
-        self, model: mujoco.MjModel, start: NDArray[np.float64], speeds: NDArray[np.float64]
+        self,
+        model: mujoco.MjModel,
+        start: NDArray[np.float64],
+        speeds: NDArray[np.float64],
+        payload: float,
     ) -> None:
-        """``start``: initial joint positions (k,); ``speeds``: velocity limits (k,)."""
+        """
+        Take the model, which has a body for a ``payload`` unless that is 0 [kg].
+
+        ``start``: initial joint positions (k,); ``speeds``: velocity limits (k,).
+        """
         self.model, self.data = model, mujoco.MjData(model)
         self._start, self._commanded = start, list(range(len(start)))
         self._drives = Drives(CRUISE * speeds, TIMESTEP)
         self._tune_drives()
+        if payload:  # the drives do not know it
+            body = model.body(PAYLOAD).id
+            model.body_mass[body], model.body_inertia[body] = payload, _moment(payload)
+            mujoco.mj_setConst(model, self.data)
         self.reset()
 
     def reset(self, seed: int | None = None) -> None:
@@ -90,6 +105,18 @@ def add_drive(spec: Any, joint: Any, effort: float) -> None:
     drive = spec.add_actuator(name=joint.name, target=joint.name)
     drive.trntype = mujoco.mjtTrn.mjTRN_JOINT
     drive.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+
+
+def add_payload(body: Any, position: Sequence[float]) -> None:
+    """Add the body of a payload, without mass yet, at a point of a body of an ``MjSpec`` [m]."""
+    added = body.add_body(name=PAYLOAD, pos=position)
+    added.explicitinertial, added.mass = True, LIGHT
+    added.ipos, added.inertia = np.zeros(3), np.full(3, _moment(LIGHT))
+
+
+def _moment(mass: float) -> float:
+    """Return the moment of inertia of a ball [kg m^2]."""
+    return 0.4 * mass * RADIUS**2
 
 
 def remove(spec: Any, element: Any) -> None:

@@ -14,7 +14,13 @@ from mher_ros.robots.arm_model import ToolKinematics
 from mher_ros.robots.description import Pose
 from mher_ros.robots.scene import Obstacle
 from mher_ros.simulation.arms import Arm, ARMS
-from mher_ros.simulation.driven_plant import add_drive, compile_arm, DrivenPlant, remove
+from mher_ros.simulation.driven_plant import (
+    add_drive,
+    add_payload,
+    compile_arm,
+    DrivenPlant,
+    remove,
+)
 from mher_ros.tasks import make
 from mher_ros.tasks.mujoco_task import joint_name, MujocoTask, package_folder
 from mher_ros.tasks.sawyer_reach import SCENE
@@ -29,8 +35,15 @@ class JointPlant(DrivenPlant):
 
     frame = 'world'
 
-    def __init__(self, task: str, obstacles: Sequence[Obstacle] = ()) -> None:
-        """``obstacles``: in the world frame."""
+    def __init__(
+        self, task: str, obstacles: Sequence[Obstacle] = (), payload: float = 0.0
+    ) -> None:
+        """
+        Simulate the arm of a task.
+
+        ``obstacles``: in the world frame. ``payload``: mass at the tool that the drives do not
+        know [kg].
+        """
         if task not in ARMS:
             raise OptionError(
                 f'tasks whose arm takes joint commands are {", ".join(ARMS)}; got {task!r}'
@@ -47,8 +60,8 @@ class JointPlant(DrivenPlant):
         self._lower = np.array([limit.lower for limit in limits])
         self._upper = np.array([limit.upper for limit in limits])
         speeds = np.array([limit.velocity for limit in limits])
-        model = _build_model(task, arm, rest, obstacles)
-        self._begin(model, self._fixed_positions[self._arm], speeds)
+        model = _build_model(task, arm, rest, obstacles, payload > 0.0)
+        self._begin(model, self._fixed_positions[self._arm], speeds, payload)
         self._kinematics = ToolKinematics(model, **TOOLS[task])
 
     def joint_state(self) -> tuple[Vector, Vector]:
@@ -63,7 +76,7 @@ class JointPlant(DrivenPlant):
 
 
 def _build_model(
-    task: str, arm: Arm, rest: MujocoTask, obstacles: Sequence[Obstacle]
+    task: str, arm: Arm, rest: MujocoTask, obstacles: Sequence[Obstacle], has_payload: bool
 ) -> mujoco.MjModel:
     """Compile the task's scene with drives on the arm's joints, and the others fixed."""
     spec = _load_scene(task)
@@ -87,6 +100,13 @@ def _build_model(
         if np.isfinite(limits.lower):
             joint.range = (limits.lower, limits.upper)
         add_drive(spec, joint, limits.effort)
+    if has_payload:
+        [(kind, name)] = TOOLS[task].items()
+        if kind == 'site':
+            tool = next(site for site in spec.sites if site.name == name)
+            add_payload(tool.parent, tool.pos)
+        else:
+            add_payload(next(body for body in spec.bodies if body.name == name), (0.0, 0.0, 0.0))
     return compile_arm(spec, obstacles)
 
 

@@ -6,7 +6,13 @@ from typing import Any
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.model_file import find_file, parse_model, read_model
 from mher_ros.robots.robot import Robot, RobotError
-from mher_ros.simulation.driven_plant import add_drive, compile_arm, DrivenPlant, remove
+from mher_ros.simulation.driven_plant import (
+    add_drive,
+    add_payload,
+    compile_arm,
+    DrivenPlant,
+    remove,
+)
 from mher_ros.simulation.urdf_scene import UrdfScene, with_found_meshes
 import mujoco
 import numpy as np
@@ -23,7 +29,8 @@ class UrdfPlant(DrivenPlant):
     home do not collide.
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, payload: float = 0.0) -> None:
+        """``payload``: mass at the tool that the drives do not know [kg]."""
         simulated = robot.simulated()
         path = find_file(simulated.model, simulated.folder)
         self._text, self._folder = read_model(path), path.parent
@@ -37,8 +44,9 @@ class UrdfPlant(DrivenPlant):
         self.joint_names = self.command_names = arm.joint_names
         self._lower, self._upper = arm.lower, arm.upper
         start = np.array([robot.home.get(name, 0.0) for name in arm.joint_names])
-        touching = _touching(self._build(robot, ()), start)
-        self._begin(self._build(robot, touching), start, arm.velocity_limits)
+        touching = _touching(self._build(robot, (), payload), start)
+        model = self._build(robot, touching, payload)
+        self._begin(model, start, arm.velocity_limits, payload)
         middle = self.tool_pose()[0] / 2.0
         self.camera = {'lookat': middle, 'distance': 2.0, 'azimuth': 135.0, 'elevation': -20.0}
 
@@ -52,7 +60,9 @@ class UrdfPlant(DrivenPlant):
     def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return self._arm.tool_pose(self.data.qpos)
 
-    def _build(self, robot: Robot, touching: Sequence[tuple[str, str]]) -> mujoco.MjModel:
+    def _build(
+        self, robot: Robot, touching: Sequence[tuple[str, str]], payload: float
+    ) -> mujoco.MjModel:
         top = parse_model(self._text)
         spec: Any = UrdfScene(top, self.frame, self._folder, is_solid=True).spec
         efforts = {
@@ -65,6 +75,9 @@ class UrdfPlant(DrivenPlant):
         )
         for body in spec.bodies:
             body.gravcomp = 1.0
+        if payload:
+            tool = next(body for body in spec.bodies if body.name == robot.tool_frame)
+            add_payload(tool, robot.tool_offset)
         for joint in list(spec.joints):
             if joint.name not in limits:
                 remove(spec, joint)

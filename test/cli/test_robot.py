@@ -4,6 +4,7 @@ import os
 
 from foreign_arms import UR10_HOME, write_arm
 from mher_ros.cli import main
+import pytest
 
 MJCF = """<mujoco><worldbody><body name="base"><body name="one"><joint name="a" axis="0 0 1"
 range="-1 1" limited="true"/><geom size="0.1"/><body name="two" pos="0.3 0 0"><joint name="b"
@@ -65,3 +66,11 @@ def test_an_arm_that_cannot_be_simulated_is_said_to_be_so(capsys, tmp_path):
     )
     main(['robot', 'check', str(path)])
     assert 'simulated: none: ' in capsys.readouterr().out
+
+
+def test_stops_of_the_arm_are_simulated_on_request(capsys):
+    assert main(['robot', 'check', 'ur5e', '--stopping', '2']) == 0
+    assert '2 kg' in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(['robot', 'check', 'ur5e', '--stopping', '-1'])
+    assert ended.value.code == 2
