@@ -160,6 +160,7 @@ def test_a_policy_of_another_env_is_refused(run):
     ('module', 'arguments', 'extra'),
     [
         ('torch', ['train', 'point2d_large'], 'train'),
+        ('gymnasium_robotics', ['train', 'fetch_reach'], 'train'),
         ('viser', ['view', 'runs/none'], 'view'),
     ],
 )

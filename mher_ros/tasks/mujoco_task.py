@@ -5,7 +5,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mher_ros.errors import MherError
+from mher_ros.errors import explaining_missing_extras
 from mher_ros.interface import TaskInterface
 from mher_ros.robots.arm_model import ToolKinematics
 from mher_ros.tasks.task import Array, Task, TaskOptions
@@ -76,15 +76,10 @@ def joint_name(name: str) -> str:
     return f'{bare}_joint' if fetch and not bare.endswith('_joint') else bare
 
 
-class MissingModelError(MherError, ModuleNotFoundError):
-    """The package that contains the model of an arm is not installed."""
-
-
 def package_folder(name: str) -> Path:
     """Return the folder of an installed package without importing it."""
-    package = importlib.util.find_spec(name)
-    if package is None or package.origin is None:
-        raise MissingModelError(
-            f'the task needs the package {name.replace("_", "-")}, which is not installed'
-        )
+    with explaining_missing_extras():
+        package = importlib.util.find_spec(name)
+        if package is None or package.origin is None:
+            raise ModuleNotFoundError(name=name)
     return Path(package.origin).parent
