@@ -1,5 +1,5 @@
 """
-Learn goal-reaching skills for robot arms with MHER, and run them.
+Learn goal-reaching policies for robot arms with MHER, and run them.
 
     import mher_ros
 

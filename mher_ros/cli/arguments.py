@@ -139,5 +139,9 @@ SET = argument(
     default=[],
     metavar='KEY=VALUE',
 )
-WORKERS = argument('--workers', 'evaluation threads (default: cores; point2d: 1)', type=positive)
+WORKERS = argument(
+    '--workers',
+    'threads of an evaluation (default: one per core, for the point tasks 1)',
+    type=positive,
+)
 JSON = argument('--json', 'print one JSON object', action='store_true')

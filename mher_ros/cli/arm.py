@@ -69,10 +69,15 @@ def _ask_policy_node(service: str, chosen: argparse.Namespace) -> int:
 
 
 UP = Command(
-    'start a bringup of nodes, as `ros2 launch` does, without a ROS installation',
+    'start several nodes together (a bringup), as `ros2 launch` does, without a ROS installation',
     _up,
     (
-        argument('bringup', 'nodes to start; without it, a list', metavar='BRINGUP', nargs='?'),
+        argument(
+            'bringup',
+            'name of the bringup; without it, all are listed',
+            metavar='BRINGUP',
+            nargs='?',
+        ),
         argument(
             'arguments',
             'arguments of the bringup; --show-args lists them',
@@ -85,7 +90,7 @@ UP = Command(
     'A second Ctrl-C, at least a second later, ends them at once. No process remains.\n'
     '\n'
     'Nodes communicate only within this machine and this ROS_DOMAIN_ID. To reach a driver on\n'
-    'another machine, set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both.',
+    'another machine, set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both machines.',
 )
 GOAL = Command(
     'send the tool of an arm to a goal',

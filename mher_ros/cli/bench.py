@@ -43,7 +43,7 @@ def _rounds(default: int) -> Argument:
     return _count('--rounds', default, 'measurements of each variant, alternating')
 
 
-SEED = option('--seed', 0, 'seed of training and goals', type=arguments.seed)
+SEED = option('--seed', 0, 'seed of random numbers', type=arguments.seed)
 POLICY = argument('--policy', 'policy file (default: trained below runs/deploy)', metavar='FILE')
 BENCHMARKS = {
     'learning': Benchmark(
@@ -100,7 +100,7 @@ BENCHMARKS = {
             option(
                 '--output',
                 'robot',
-                'kind of command; robot: as the robot file says',
+                'type of the commands; robot: as the robot file says',
                 choices=('robot', *(name for name in OUTPUTS if name != 'none')),
             ),
             option(
@@ -118,11 +118,11 @@ BENCHMARKS = {
         '20 minutes',
         (
             option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
-            _count('--goals', 100, 'and as many random motions of the joints'),
+            _count('--goals', 100, 'number of goals, and of random motions of the joints'),
             option(
                 '--output',
                 'robot',
-                'kind of command, of joints; robot: as the robot file says',
+                'type of the commands; robot: as the robot file says',
                 choices=('robot', *(name for name, one in OUTPUTS.items() if one.of_joints)),
             ),
             SEED,
@@ -203,7 +203,7 @@ ALL = Command(
         option(
             '--page',
             PAGE,
-            'Markdown file; results replace the text between its two marks; created if missing',
+            'Markdown file; results replace the text between its two markers; created if missing',
             type=Path,
             metavar='FILE',
         ),

@@ -86,13 +86,17 @@ EXPERIMENT = Command(
     'compare algorithms over seeds: tables, figures, a report',
     _experiment,
     (
-        argument('name', 'without it, all experiments are listed', metavar='NAME', nargs='?'),
+        argument(
+            'name', 'name of an experiment; without it, all are listed', metavar='NAME', nargs='?'
+        ),
         arguments.seeds_argument('5'),
         _names('--tasks', 'tasks'),
         _names('--algorithms', 'variants'),
         SET,
         option('--out', 'runs/experiments', 'folder of runs and reports', metavar='DIR'),
-        argument('--processes', 'runs at the same time (default: cores)', type=arguments.positive),
+        argument(
+            '--processes', 'runs at the same time (default: one per core)', type=arguments.positive
+        ),
         argument('--ray', 'run on this Ray cluster, not on this machine', metavar='HOST:PORT'),
         JSON,
     ),

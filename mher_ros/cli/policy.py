@@ -21,7 +21,9 @@ from mher_ros.tasks.rendering import choose_backend
 ROBOT_TASK = 'fetch_reach'
 HEAVIEST = 100.0  # payload of a simulated stop [kg]
 POLICY = argument('policy', metavar='POLICY.onnx')
-ENV = argument('--env', 'import your own env, which the file names', metavar='MODULE:CLASS')
+ENV = argument(
+    '--env', 'import this env of your own, on which the policy was trained', metavar='MODULE:CLASS'
+)
 
 
 def _evaluate(chosen: argparse.Namespace) -> None:
@@ -111,8 +113,8 @@ CHECK = Command(
         ),
         argument(
             '--stopping',
-            'also simulate stops of the moving arm (20 s): how far it moves on, with a payload '
-            'of KG that its drives do not know (default 0)',
+            'also simulate how far the moving arm moves on after a stop (takes 20 s), with a '
+            'payload of KG for which its drives are not tuned (default 0)',
             nargs='?',
             type=_payload,
             const=0.0,

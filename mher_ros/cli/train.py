@@ -61,7 +61,7 @@ def _train(chosen: argparse.Namespace) -> int:
     else:
         print(f'stopped after {trainer.env_steps} steps: {ending.value}')
         if ending in (StopReason.STEPS, StopReason.TIME) and config.schedule.until:
-            print(f'success {config.schedule.until:g} did not hold over two evaluations')
+            print(f'no two successive evaluations reached success {config.schedule.until:g}')
         where = shlex.quote(str(folder))
         if ending is not StopReason.REQUESTED:
             print(session.exported_text(folder, config))
@@ -136,7 +136,9 @@ OPTIONS = Command(
     'list the options that --set can change, with their values in a preset',
     _options,
     (
-        argument('task', 'default fetch_reach', metavar='TASK', nargs='?', default='fetch_reach'),
+        argument(
+            'task', 'task (default fetch_reach)', metavar='TASK', nargs='?', default='fetch_reach'
+        ),
         argument('--algorithm', 'algorithm (default mher)', default='mher'),
         argument('--preset', 'preset (default fast)', default='fast'),
         JSON,

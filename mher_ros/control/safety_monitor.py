@@ -69,7 +69,10 @@ class SafetyOptions:
     """Conditions under which the monitor stops the arm."""
 
     state_timeout: float = option(
-        0.2, 'time without a joint state after which the arm is stopped [s]', low=0.01, high=2.0
+        0.2,
+        'time without a joint state after which the motion is interrupted [s]',
+        low=0.01,
+        high=2.0,
     )
     recovery_time: float = option(
         0.2,

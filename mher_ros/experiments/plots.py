@@ -154,9 +154,9 @@ FIGURES: dict[str, tuple[Callable[[Experiment, Mapping[Job, Result]], Figure], s
     ),
     'loss_and_return': (
         _loss_and_return,
-        'Above, the supervised loss on relabelled rows (Eq. 6); below, the discounted return of '
-        'test episodes: median over seeds, band from quartile to quartile. Theorem 1 bounds the '
-        'return from below by a constant minus a multiple of this loss.',
+        'Above, the supervised loss on relabelled transitions (Eq. 6); below, the discounted '
+        'return of test episodes: median over seeds, band from quartile to quartile. Theorem 1 '
+        'bounds the return from below by a constant minus a multiple of this loss.',
     ),
 }
 """The function and the caption of each figure."""

@@ -155,8 +155,10 @@ class ScheduleConfig:
     episodes_per_epoch: int = _at_least_one(1, 'episodes between two evaluations')
     evaluation_goals: int = option(100, 'goals per evaluation', low=1, high=100_000)
     steps: int = _at_least_one(5000, 'stop after this many environment steps')
-    until: float = _fraction(0.0, 'stop when two evaluations reach this success rate; 0: never')
-    max_minutes: float = _not_negative(0.0, 'stop after this training time; 0: never')
+    until: float = _fraction(
+        0.0, 'stop when two successive evaluations reach this success rate; 0: never'
+    )
+    max_minutes: float = _not_negative(0.0, 'stop after this training time [min]; 0: never')
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,7 +29,7 @@ class GoalEnvOptions(TaskOptions):
         EPISODE_STEPS, 'steps per episode; success is evaluated at the last', low=1, high=100_000
     )
     threshold: float = option(
-        0.0, 'largest successful distance to the goal; 0: use compute_reward', low=0.0
+        0.0, 'largest distance to the goal that is a success; 0: use compute_reward', low=0.0
     )
 
 

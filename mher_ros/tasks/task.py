@@ -24,7 +24,7 @@ class TaskOptions:
         100, 'steps per test episode; success is evaluated at the last', low=1, high=100_000
     )
     threshold: float = option(
-        1.0, "largest successful distance to the goal, in the goal's unit", low=1e-9
+        1.0, "largest distance to the goal that is a success, in the goal's unit", low=1e-9
     )
 
 

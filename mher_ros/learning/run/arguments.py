@@ -37,7 +37,8 @@ class RunArguments:
     )
     until: float = option(
         -1.0,
-        'stop once this success rate holds over two evaluations; 0: never; -1: as the preset says',
+        'stop when two successive evaluations reach this success rate; 0: never; '
+        '-1: as the preset says',
         low=-1.0,
         high=1.0,
     )

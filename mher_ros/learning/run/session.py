@@ -91,7 +91,7 @@ def plan_text(config: TrainConfig, folder: Path) -> str:
     schedule, plan = config.schedule, config.plan
     ends = [f'{schedule.steps} steps are done']
     if schedule.until:
-        ends.insert(0, f'success {schedule.until:g} holds over two evaluations')
+        ends.insert(0, f'two successive evaluations reach success {schedule.until:g}')
     if schedule.max_minutes:
         ends.append(f'{schedule.max_minutes:g} minutes are over')
     cost = ''

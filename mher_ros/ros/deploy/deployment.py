@@ -39,10 +39,13 @@ class PolicyOptions(PolicyArguments):
 
     autostart: bool = option(True, 'configure and activate at start')
     acceleration: float = option(
-        0.0, "the tool's acceleration limit [m/s^2]; 0: as in the robot's file", low=0.0, high=20.0
+        0.0,
+        'acceleration limit of the tool [m/s^2]; 0: as the robot file says',
+        low=0.0,
+        high=20.0,
     )
     command_rate: float = option(
-        0.0, "rate of commands [Hz]; 0: as in the robot's file", low=0.0, high=500.0
+        0.0, 'rate of commands [Hz]; 0: as the robot file says', low=0.0, high=500.0
     )
     model_timeout: float = option(
         30.0, 'time to wait for robot_description [s]', low=0.1, high=3600.0

@@ -123,7 +123,7 @@ class TrainNode(Node):
         logger.info(f'stopped after {trainer.env_steps} steps: {ending.value}')
         until = self.config.schedule.until
         if ending in (StopReason.STEPS, StopReason.TIME) and until:
-            logger.warning(f'success {until:g} did not hold over two evaluations')
+            logger.warning(f'no two successive evaluations reached success {until:g}')
         if ending is StopReason.REQUESTED:
             where = shlex.quote(str(self.folder))
             logger.info(f'continue with resume:=true out:={where}')
