@@ -115,7 +115,7 @@ class TerminalDisplay(Progress):
 
     def resume(self, rows: Sequence[Row]) -> None:
         if rows:
-            self.notice(f'resumed after {rows[-1]["env_steps"]} steps')
+            self.notice(f'resumed; last evaluation after {rows[-1]["env_steps"]} steps')
 
     def activity(self, text: str, env_steps: int, updates: int) -> None:
         self.notice(None)
