@@ -1,6 +1,7 @@
 """Any arm with a URDF, simulated with its masses, with drives and with contacts."""
 
 from collections.abc import Sequence
+import math
 from typing import Any
 
 from mher_ros.robots.arm_model import ArmModel
@@ -44,9 +45,14 @@ class UrdfPlant(DrivenPlant):
         self.joint_names = self.command_names = arm.joint_names
         self._lower, self._upper = arm.lower, arm.upper
         start = np.array([robot.home.get(name, 0.0) for name in arm.joint_names])
-        touching = _touching(self._build(robot, (), payload), start)
-        model = self._build(robot, touching, payload)
-        self._begin(model, start, arm.velocity_limits, payload)
+        try:
+            touching = _touching(self._build(robot, (), payload), start)
+            model = self._build(robot, touching, payload)
+            self._begin(model, start, arm.velocity_limits, payload)
+        except (KeyError, ValueError) as error:  # from the numbers of the URDF, or from MuJoCo
+            raise RobotError(
+                f'robot {robot.name}: the URDF cannot be simulated with masses: {error}'
+            ) from None
         middle = self.tool_pose()[0] / 2.0
         self.camera = {'lookat': middle, 'distance': 2.0, 'azimuth': 135.0, 'elevation': -20.0}
 
@@ -66,7 +72,7 @@ class UrdfPlant(DrivenPlant):
         top = parse_model(self._text)
         spec: Any = UrdfScene(top, self.frame, self._folder, is_solid=True).spec
         efforts = {
-            joint.get('name'): float(limit.get('effort', 0.0)) or EFFORT
+            joint.get('name'): _effort(limit.get('effort', '0'))
             for joint in top.findall('joint')
             if (limit := joint.find('limit')) is not None
         }
@@ -88,6 +94,13 @@ class UrdfPlant(DrivenPlant):
         for one, other in touching:
             spec.add_exclude(bodyname1=one, bodyname2=other)
         return compile_arm(spec, robot.scene)
+
+
+def _effort(text: str) -> float:
+    effort = float(text)
+    if not 0.0 <= effort < math.inf:
+        raise ValueError(f'efforts from 0 on are expected, got {text[:80]}')
+    return effort or EFFORT
 
 
 def _touching(model: mujoco.MjModel, home: NDArray[np.float64]) -> list[tuple[str, str]]:

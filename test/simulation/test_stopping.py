@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from mher_ros.errors import MherError
 from mher_ros.robots.robot import load_robot
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.stopping import stopping_lines, StoppingTest
@@ -61,3 +62,46 @@ def test_people_are_told_the_worst_of_each_speed():
     lines = list(stopping_lines(load_robot('ur5e'), INTERFACE, 0.0))
     assert len(lines) == 3
     assert all('8 stops' in line for line in lines[1:])
+
+
+URDF = """
+<robot name="arm">
+  <link name="base"/>
+  <link name="a">{}</link>
+  <link name="tool"/>
+  <joint name="one" type="revolute">
+    <parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+    <limit lower="-3" upper="3" velocity="2" effort="{effort}"/>
+  </joint>
+  <joint name="two" type="revolute">
+    <parent link="a"/><child link="tool"/><origin xyz="0.4 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-3" upper="3" velocity="2" effort="9"/>
+  </joint>
+</robot>
+"""
+INERTIAL = (
+    '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    '</inertial>'
+)
+
+
+@pytest.mark.parametrize(
+    ('link', 'effort'),
+    [
+        (INERTIAL.format('abc', 1), 9),
+        (INERTIAL.format('nan', 1), 9),
+        (INERTIAL.format(1, 100), 9),
+        ('<collision><geometry><cylinder radius="0" length="0"/></geometry></collision>', 9),
+        ('', 'much'),
+        ('', 'nan'),
+    ],
+)
+def test_a_urdf_that_cannot_be_simulated_is_refused_with_the_reason(tmp_path, link, effort):
+    (tmp_path / 'arm.urdf').write_text(URDF.format(link, effort=effort))
+    path = tmp_path / 'arm.yaml'
+    path.write_text(
+        'model: arm.urdf\nbase_frame: base\ntool_frame: tool\njoints: [one, two]\n'
+        'output: joint_position\nworkspace: {origin: [0.3, 0.0, 0.0]}\n'
+    )
+    with pytest.raises(MherError, match='masses'):
+        StoppingTest(load_robot(path), INTERFACE)

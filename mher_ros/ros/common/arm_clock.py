@@ -13,6 +13,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 """The wall clock, for timers that must also run while a simulated clock is stopped."""
+AHEAD = 0.05  # by which a change of a simulated clock may exceed the wall time since the last [s]
 STANDSTILL = 0.5  # wall time without a change after which a simulated clock counts as stopped [s]
 SECOND = 1e9  # in nanoseconds
 SET = 1_000_000  # change of the system clock from which on it was set [ns]
@@ -22,9 +23,9 @@ UNSURE = 5_000_000_000  # time for which messages from before that may still be 
 class ArmTime:
     """Monotonic time from a wall clock and, if in use, a simulated clock."""
 
-    # If the simulated clock is set back, time continues without a jump. While that clock is
-    # stopped, or has not started, time follows the wall clock after ``STANDSTILL``: braking must
-    # come to an end.
+    # If the simulated clock is set back or forward, time continues nearly without a jump: a moving
+    # arm does not come to rest by that. While that clock is stopped, or has not started, time
+    # follows the wall clock after ``STANDSTILL``: braking must come to an end.
     def __init__(self, wall: float) -> None:
         """Start at this time of the wall clock [s]."""
         self.standing_still = False  # whether the simulated clock is in use and stopped
@@ -35,6 +36,7 @@ class ArmTime:
         """Return the time [s] for these clock readings [s]; ``simulated`` None: not in use."""
         passed = max(0.0, wall - self._wall)
         before, self._wall, self._simulated = self._simulated, wall, simulated
+        most = wall - self._changed + AHEAD
         if simulated is None or simulated != before:
             self._changed = wall
         stood_still = self.standing_still
@@ -43,7 +45,7 @@ class ArmTime:
             passed = wall - self._changed  # the arm may have been at rest for that time
         elif simulated is not None and not self.standing_still:
             # ROS returns 0 until the first message on /clock.
-            passed = max(0.0, simulated - before) if before else 0.0
+            passed = min(max(0.0, simulated - before), most) if before else 0.0
         self._now += passed
         return self._now
 

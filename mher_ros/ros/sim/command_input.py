@@ -14,6 +14,7 @@ from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.drives import Trajectory
 from mher_ros.simulation.plant import Plant
 import numpy as np
+from numpy.typing import ArrayLike
 from rclpy.node import Node
 from sensor_msgs.msg import Joy
 from std_msgs.msg import Float64MultiArray
@@ -21,6 +22,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 Read = TypeVar('Read')
 UNIT = 1e-3  # tolerance of a quaternion's length of 1
+LARGEST = 1e6  # number in a command: the squares and differences of larger ones may overflow
 
 
 class _Commands:
@@ -159,8 +161,10 @@ class RobotInput(_Commands):
         return stamp_of(message.header.stamp), np.array(times), np.array(points)
 
     def _checked(self, values: list[float]) -> Vector:
-        if len(values) != len(self._names) or not np.isfinite(values).all():
-            raise MessageError(f'{len(self._names)} finite positions are expected, got {values}')
+        if len(values) != len(self._names) or not _is_usable(values):
+            raise MessageError(
+                f'{len(self._names)} finite positions up to {LARGEST:g} are expected, got {values}'
+            )
         return np.array(values)
 
     def _read_vector(self, raw: bytes) -> Vector:
@@ -171,9 +175,10 @@ class RobotInput(_Commands):
         _check_frame(message, self._arm.frame)
         pose = np.array(numbers_of(message.pose.position, message.pose.orientation))
         length = float(np.linalg.norm(pose[3:]))
-        if not np.isfinite(pose).all() or abs(length - 1.0) > UNIT:
+        if not _is_usable(pose) or abs(length - 1.0) > UNIT:
             raise MessageError(
-                f'finite numbers and a quaternion of length 1 are expected, got {pose.tolist()}'
+                f'finite numbers up to {LARGEST:g} and a quaternion of length 1 are expected, '
+                f'got {pose.tolist()}'
             )
         pose[3:] /= length
         return pose
@@ -184,11 +189,18 @@ def read_twist(raw: bytes, frame: str) -> Vector:
     message = deserialise(raw, TwistStamped)
     _check_frame(message, frame)
     linear, angular = numbers_of(message.twist.linear), numbers_of(message.twist.angular)
-    if not np.isfinite(linear + angular).all():
-        raise MessageError(f'a twist of finite numbers is expected, got {linear + angular}')
+    if not _is_usable(linear + angular):
+        raise MessageError(
+            f'a twist of finite numbers up to {LARGEST:g} is expected, got {linear + angular}'
+        )
     if any(angular):
         raise MessageError(f'the tool keeps its orientation: angular velocity 0, got {angular}')
     return np.array(linear)
+
+
+def _is_usable(numbers: ArrayLike) -> bool:
+    """Return whether all are finite, and none is too large to compute with."""
+    return bool((np.abs(numbers) <= LARGEST).all())
 
 
 def _check_frame(message: Any, frame: str) -> None:

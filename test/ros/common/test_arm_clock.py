@@ -9,6 +9,9 @@ from mher_ros.ros.common.arm_clock import ArmClock, ArmTime, STANDSTILL, SteadyT
 import pytest
 from rclpy.clock import ROSClock
 
+PAUSE = 0.1
+"""Time without a command after which a moving arm counts as stopped by its driver [s]."""
+
 
 def test_without_a_simulation_it_is_the_wall_clocks():
     time = ArmTime(100.0)
@@ -38,6 +41,23 @@ def test_a_clock_that_is_set_back_goes_on_from_there():
     start = time.at(0.0, 50.0)
     assert time.at(0.1, 3.0) == start
     assert time.at(0.2, 3.1) == pytest.approx(start + 0.1)
+
+
+def test_a_clock_that_is_set_forward_is_no_pause():
+    time = ArmTime(0.0)
+    time.at(0.0, 50.0)
+    start = time.at(0.01, 50.01)
+    jumped = time.at(0.02, 80.0)
+    assert jumped - start < PAUSE
+    assert time.at(0.03, 80.01) == pytest.approx(jumped + 0.01)
+
+
+def test_a_fast_simulation_is_followed():
+    time = ArmTime(0.0)
+    start = time.at(0.0, 50.0)
+    for tick in range(1, 101):
+        now = time.at(0.01 * tick, 50.0 + 0.05 * tick)
+    assert now - start == pytest.approx(5.0)
 
 
 def test_a_clock_that_stands_still_is_noticed_and_the_wall_clock_takes_over():

@@ -135,13 +135,14 @@ def test_joint_commands_that_make_no_sense_are_refused_and_counted(joints):
         (far[:6], trajectory(arm.names[:6], (0.0, far[:6]))),
         ((*far[:6], np.inf), trajectory([*arm.names[:6], 'elbow'], (0.0, far))),
         ((*far, 1.0), trajectory(arm.names, (1.0, far), (0.5, far))),
+        (1e308 * far, trajectory(arm.names, (0.5, -1e308 * far), (1.0, 1e308 * far))),
         ((), trajectory(arm.names)),
     ):
         vectors.publish(Float64MultiArray(data=list(map(float, vector))))
         arm.publish(path)
         refused += 2
         arm.figures(messages_refused=refused)
-    arm.process.wait_for('refused a message on /commands: 7 finite positions are expected, got')
+    arm.process.wait_for('refused a message on /commands: 7 finite positions')
     assert np.abs(positions(arm, arm.states.messages[-1]) - start).max() < 1e-3
 
 

@@ -166,6 +166,10 @@ def test_poses_that_make_no_sense_are_refused(simulated):
     lost.header.frame_id, lost.pose.orientation.w = 'map', 1.0
     poses.publish(lost)
     peer.figures('sim_node', lambda told: int(told['messages refused']) == before + 2)
+    far = PoseStamped()
+    far.pose.position.x, far.pose.orientation.w = 1e308, 1.0
+    poses.publish(far)
+    peer.figures('sim_node', lambda told: int(told['messages refused']) == before + 3)
 
 
 def test_where_positions_and_velocities_share_a_topic_its_output_says_which_come(world, tmp_path):
