@@ -1,7 +1,7 @@
 """Small pieces that the learner's tests share."""
 
 from mher_ros.interface import Field, TaskInterface
-from mher_ros.learning.config import make_config
+from mher_ros.learning.config import AgentConfig, make_config
 from mher_ros.learning.core.networks import InputEncoder
 from mher_ros.learning.core.replay_buffer import Episode, EpisodeReplay
 from mher_ros.learning.relabel.samplers import BatchSampler
@@ -57,7 +57,7 @@ def batches(counted_replay, interface):
     def build(kind=BatchSampler, source=None, probability=0.8, **parts):
         return kind(
             replay=counted_replay,
-            encoder=InputEncoder(interface),
+            encoder=InputEncoder(interface, AgentConfig()),
             interface=interface,
             source=source,
             probability=probability,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from mher_ros.learning.config import AgentConfig
 from mher_ros.learning.core.networks import Actor, InputEncoder, Policy
 from mher_ros.policy import Contract
 from mher_ros.policy.export import export_policy
@@ -47,7 +48,10 @@ def export_task(tmp_path_factory, one_thread):
         task.close()
 
         weights = torch.Generator().manual_seed(2)
-        view = InputEncoder(task.interface, relative, fourier_features=fourier_features)
+        view = InputEncoder(
+            task.interface,
+            AgentConfig(relative_goal=relative, fourier_features=fourier_features),
+        )
         view.update(torch.from_numpy(observations), torch.from_numpy(goals))
         actor = Actor(view.size, len(task.interface.action), (48, 48), weights)
         policy = Policy(view, actor)

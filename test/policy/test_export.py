@@ -17,6 +17,7 @@ from torch import nn
 
 QUIET_EXPORT = """
 import sys
+from mher_ros.learning.config import AgentConfig
 from mher_ros.learning.core.networks import Actor, Policy, InputEncoder
 from mher_ros.policy import Contract
 from mher_ros.policy.export import export_policy
@@ -29,7 +30,7 @@ low, high, index = (0.0, 0.0), (1.0, 1.0), (0, 1)
 interface = TaskInterface(
     'plane', axes, axes, axes, 'displacement', 'world', 0.1, 50, low, high, 0.1, index
 )
-view = InputEncoder(interface, False)
+view = InputEncoder(interface, AgentConfig())
 actor = Actor(view.size, 2, (8,), torch.Generator().manual_seed(0))
 export_policy(
     Policy(view, actor), Contract(interface, {}), sys.argv[1], np.zeros((1, 2)), np.ones((1, 2))

@@ -6,6 +6,7 @@ import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mher_ros.learning.config import AgentConfig
 from mher_ros.learning.core.networks import Actor, InputEncoder, Policy
 from mher_ros.policy import load, PolicyFileError
 from mher_ros.policy.contract import CONTRACT_KEY
@@ -300,13 +301,13 @@ def test_a_policy_whose_first_action_is_none_is_refused(rewritten):
 def test_an_export_writes_every_operator_that_is_allowed():
     """With all that a network may have; fewer operators do for simpler ones."""
     interface = make('fetch_reach').interface
-    view = InputEncoder(
-        interface,
-        relative=True,
+    config = AgentConfig(
+        relative_goal=True,
         mask_constant_inputs=True,
         fourier_features=2,
         workspace_normalisation=True,
     )
+    view = InputEncoder(interface, config)
     actor = Actor(view.size, len(interface.action), (8, 8), torch.Generator().manual_seed(0))
     sizes = {'observation': len(interface.observation), 'desired_goal': len(interface.goal)}
     model = traced(Policy(view, actor), sizes)

@@ -32,9 +32,9 @@ class PlanGanAgent(Learner):
 
     def __init__(self, interface: TaskInterface, config: TrainConfig) -> None:
         super().__init__(interface, config)
-        settings, self._plan = config.agent, config.plan
+        self._plan = config.plan
         weights = torch.Generator().manual_seed(config.seed)
-        self.encoder = GanEncoder(interface, settings.relative_goal, settings.mask_constant_inputs)
+        self.encoder = GanEncoder(interface, config.agent)
         n, k = len(interface.observation), len(interface.action)
         self.dynamics = Dynamics(n, k, config.model, weights)
         self.gans = Gans(self.encoder, config.plan, weights)

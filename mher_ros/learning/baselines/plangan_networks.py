@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from mher_ros.interface import TaskInterface
-from mher_ros.learning.config import PlanConfig
+from mher_ros.learning.config import AgentConfig, PlanConfig
 from mher_ros.learning.core.networks import (
     ensemble_layers,
     InputEncoder,
@@ -29,11 +29,8 @@ class Steps(NamedTuple):
 class GanEncoder(InputEncoder):
     """Network inputs of the GANs, with normalised changes of state."""
 
-    def __init__(
-        self, interface: TaskInterface, relative: bool, mask_constant_inputs: bool
-    ) -> None:
-        super().__init__(interface, relative, mask_constant_inputs)
-        self.interface = interface
+    def __init__(self, interface: TaskInterface, config: AgentConfig) -> None:
+        super().__init__(interface, config)
         self.change = Normaliser(len(interface.observation))
 
     def update_statistics(self, observations: Tensor, following: Tensor, goals: Tensor) -> None:

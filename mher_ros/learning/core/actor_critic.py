@@ -3,6 +3,7 @@
 from collections.abc import Callable
 import dataclasses
 
+from mher_ros.learning.config import AgentConfig
 from mher_ros.learning.core.networks import minimise, Networks, optimise
 from mher_ros.learning.model import ModelRollouts
 from mher_ros.learning.relabel.samplers import Batch
@@ -57,22 +58,21 @@ class JointLoss:
 
     The mask is 1 for relabelled rows; the means are over the whole batch. The paper sums over the
     k entries of an action (k times this alpha) and has no action penalty; its code averages and
-    has one. Alpha halves every ``half_life`` updates; 0: alpha is constant.
+    has one. Alpha halves every ``alpha_half_life`` updates; 0: alpha is constant.
     """
 
     networks: Networks
-    alpha: float
-    half_life: float
-    action_penalty: float
+    config: AgentConfig
 
     def __call__(self, batch: Batch, updates: int) -> Tensor:
-        proposed = self.networks.actor(batch.features)
+        config, proposed = self.config, self.networks.actor(batch.features)
         loss: Tensor = -self.networks.critic(batch.features, proposed).mean()
-        if self.action_penalty:
-            loss = loss + self.action_penalty * proposed.square().mean()
-        if self.alpha:
+        if config.action_penalty:
+            loss = loss + config.action_penalty * proposed.square().mean()
+        if config.alpha:
             squared = (batch.actions - proposed).square().mean(-1)
-            alpha = self.alpha * (0.5 ** (updates / self.half_life) if self.half_life else 1.0)
+            half_life = config.alpha_half_life
+            alpha = config.alpha * (0.5 ** (updates / half_life) if half_life else 1.0)
             loss = loss + alpha * (batch.relabelled * squared).mean()
         return loss
 
@@ -108,22 +108,21 @@ class CriticTarget:
     """
 
     networks: Networks
-    gamma: float
-    ceiling: float
+    config: AgentConfig
     model: ModelRollouts | None = None
-    steps: int = 1
 
     @torch.no_grad()
     def __call__(self, batch: Batch) -> Tensor:
         """Return targets (B,), without gradient."""
         target, last, networks = batch.rewards, batch.next_observations, self.networks
-        if self.model is not None and self.steps > 1:
+        gamma, steps = self.config.gamma, self.config.target_steps
+        if self.model is not None and steps > 1:
             interface = self.model.interface
-            states, _ = self.model.run(last, batch.goals, self.steps - 1)
+            states, _ = self.model.run(last, batch.goals, steps - 1)
             for ahead, last in enumerate(states[1:], 1):
                 reward = interface.reward(interface.achieved_goal(last), batch.goals)
-                target = target + self.gamma**ahead * torch.from_numpy(reward)
+                target = target + gamma**ahead * torch.from_numpy(reward)
         features = networks.encoder(last, batch.goals)
         value = networks.target_critic(features, networks.target_actor(features))
-        target = target + self.gamma**self.steps * value
-        return target.clamp(-1.0 / (1.0 - self.gamma), self.ceiling)
+        target = target + gamma**steps * value
+        return target.clamp(-1.0 / (1.0 - gamma), self.config.value_ceiling)

@@ -42,16 +42,11 @@ class Agent(Learner):
         self._sampler = self._make_sampler()
         imitation = actor_critic.ImitationLoss(networks)
         has_critic = agent.actor != 'imitation'
-        joint = actor_critic.JointLoss(
-            networks, agent.alpha, agent.alpha_half_life, agent.action_penalty
-        )
-        target = actor_critic.CriticTarget(
-            networks, agent.gamma, agent.value_ceiling, self._rollouts, agent.target_steps
-        )
+        target = actor_critic.CriticTarget(networks, agent, self._rollouts)
         self._actor_critic = actor_critic.ActorCritic(
             networks,
             target if has_critic else None,
-            joint if has_critic else imitation,
+            actor_critic.JointLoss(networks, agent) if has_critic else imitation,
             agent.actor_learning_rate,
             agent.critic_learning_rate,
         )

@@ -16,6 +16,7 @@ from torch import nn, Tensor
 
 RAW_LIMIT = 200.0  # observations and goals are clipped to this before normalisation
 NORMALISED_LIMIT = 5.0
+SMALLEST_STD = 1e-4
 Network = TypeVar('Network', bound=nn.Module)
 LOWEST_FREQUENCY = 1.5  # of Fourier features [rad per standard deviation]; each next one doubles
 
@@ -23,46 +24,38 @@ LOWEST_FREQUENCY = 1.5  # of Fourier features [rad per standard deviation]; each
 class InputEncoder(nn.Module):
     """Network inputs: normalised observation and goal."""
 
-    def __init__(
-        self,
-        interface: TaskInterface,
-        relative: bool = False,
-        mask_constant_inputs: bool = False,
-        fourier_features: int = 0,
-        workspace_normalisation: bool = False,
-    ) -> None:
-        # ``relative`` adds desired minus achieved goal: the networks need not learn to subtract.
+    def __init__(self, interface: TaskInterface, config: AgentConfig) -> None:
+        # ``relative_goal``: the networks need not learn to subtract.
         # ``fourier_features``: a ReLU network learns functions that change over a short distance,
         # such as at a wall, slowly from the plain inputs (Tancik et al. 2020).
         # ``workspace_normalisation``: early data cover a small region, so running statistics make
         # distant positions extreme.
         super().__init__()
-        self._interface, self._relative = interface, relative
-        self._fourier_features = fourier_features
+        self.interface, self._config = interface, config
         n, m = len(interface.observation), len(interface.goal)
-        self.observation = Normaliser(
-            n, clip=NORMALISED_LIMIT, mask_constant_inputs=mask_constant_inputs
-        )
-        self.goal = Normaliser(m, clip=NORMALISED_LIMIT)
-        self.displacement = Normaliser(m, clip=NORMALISED_LIMIT)
-        if workspace_normalisation:
+        self.observation = Normaliser(n, NORMALISED_LIMIT, config.mask_constant_inputs)
+        self.goal = Normaliser(m, NORMALISED_LIMIT)
+        self.displacement = Normaliser(m, NORMALISED_LIMIT)
+        if config.workspace_normalisation:
             low, high = torch.tensor((interface.goal_low, interface.goal_high))
             middle, width = (low + high) / 2.0, high - low
             self.goal.fix(slice(0, m), middle, width)
             for index in filter(None, (interface.achieved_index, interface.goal_index)):
                 self.observation.fix(slice(index[0], index[0] + m), middle, width)
-        self.size = (n + m + (m if relative else 0)) * (1 + 2 * fourier_features)
+        self.size = (n + m + (m if config.relative_goal else 0)) * (
+            1 + 2 * config.fourier_features
+        )
 
     def forward(self, observation: Tensor, goal: Tensor) -> Tensor:
         """Return features (B, size) of raw observations (B, n) and goals (B, m)."""
         observation, goal = (v.clamp(-RAW_LIMIT, RAW_LIMIT) for v in (observation, goal))
         parts = [self.observation(observation), self.goal(goal)]
-        if self._relative:
+        if self._config.relative_goal:
             parts.append(self.displacement(goal - self._achieved(observation)))
         numbers = torch.cat(parts, -1)
-        if not self._fourier_features:
+        if not self._config.fourier_features:
             return numbers
-        frequencies = [LOWEST_FREQUENCY * 2.0**i for i in range(self._fourier_features)]
+        frequencies = [LOWEST_FREQUENCY * 2.0**i for i in range(self._config.fourier_features)]
         angles = [frequency * numbers for frequency in frequencies]
         return torch.cat((numbers, *map(torch.sin, angles), *map(torch.cos, angles)), -1)
 
@@ -70,15 +63,15 @@ class InputEncoder(nn.Module):
         if torch.onnx.is_in_onnx_export():
             # A goal map in Python cannot be exported. Observations of an env contain its value,
             # only predicted ones may differ.
-            achieved: Tensor = TaskInterface.achieved_goal(self._interface, observation)
+            achieved: Tensor = TaskInterface.achieved_goal(self.interface, observation)
             return achieved
-        return self._interface.achieved_goal(observation)
+        return self.interface.achieved_goal(observation)
 
     def update(self, observation: Tensor, goal: Tensor) -> None:
         observation, goal = (v.clamp(-RAW_LIMIT, RAW_LIMIT) for v in (observation, goal))
         self.observation.update(observation)
         self.goal.update(goal)
-        self.displacement.update(goal - self._interface.achieved_goal(observation))
+        self.displacement.update(goal - self.interface.achieved_goal(observation))
 
 
 class Actor(nn.Module):
@@ -126,13 +119,7 @@ class Networks:
 
     @classmethod
     def build(cls, interface: TaskInterface, agent: AgentConfig, rng: torch.Generator) -> Networks:
-        encoder = InputEncoder(
-            interface,
-            agent.relative_goal,
-            agent.mask_constant_inputs,
-            agent.fourier_features,
-            agent.workspace_normalisation,
-        )
+        encoder = InputEncoder(interface, agent)
         actor = Actor(encoder.size, len(interface.action), agent.hidden, rng)
         critic = Critic(encoder.size, len(interface.action), agent.hidden, rng)
         return cls(encoder, actor, critic, target_copy(actor), target_copy(critic))
@@ -202,18 +189,11 @@ class Normaliser(nn.Module):
     count: Tensor
     varies: Tensor
 
-    def __init__(
-        self,
-        size: int,
-        *,
-        floor: float = 1e-4,
-        clip: float = 0.0,
-        mask_constant_inputs: bool = False,
-    ) -> None:
+    def __init__(self, size: int, clip: float = 0.0, mask_constant_inputs: bool = False) -> None:
         # Sums are in double precision. ``mask_constant_inputs`` sets entries to 0 that were
         # constant in all data: the network has learnt nothing about them and must not react.
         super().__init__()
-        self._floor, self._clip, self._mask_constant = floor, clip, mask_constant_inputs
+        self._clip, self._mask_constant = clip, mask_constant_inputs
         self._fixed: list[tuple[slice, Tensor, Tensor]] = []
         self.register_buffer('mean', torch.zeros(size))
         self.register_buffer('std', torch.ones(size))
@@ -236,13 +216,13 @@ class Normaliser(nn.Module):
         mean = self.total / self.count
         variance = self.total_of_squares / self.count - mean.square()
         self.mean.copy_(mean)
-        self.std.copy_(variance.clamp_min(self._floor**2).sqrt())
-        self.varies.copy_(variance > self._floor**2)
+        self.std.copy_(variance.clamp_min(SMALLEST_STD**2).sqrt())
+        self.varies.copy_(variance > SMALLEST_STD**2)
         self._apply_fixed()
 
     def fix(self, entries: slice, mean: Tensor, std: Tensor) -> None:
         """Use constants instead of the running statistics for these entries."""
-        self._fixed.append((entries, mean, std.clamp_min(self._floor)))
+        self._fixed.append((entries, mean, std.clamp_min(SMALLEST_STD)))
         self._apply_fixed()
 
     def _apply_fixed(self) -> None:

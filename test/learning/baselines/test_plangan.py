@@ -21,7 +21,7 @@ from mher_ros.learning.baselines.plangan_networks import (
     Generators,
     Steps,
 )
-from mher_ros.learning.config import make_config, ModelConfig, PlanConfig
+from mher_ros.learning.config import AgentConfig, make_config, ModelConfig, PlanConfig
 from mher_ros.learning.core.replay_buffer import Episode
 from mher_ros.learning.model import Dynamics
 from mher_ros.learning.presets import CHEAP_PLAN
@@ -77,7 +77,7 @@ def set_generator(generators, member, *, action=0.0, by_latent=0.0, change=0.0):
 
 def scores(interface, plan, first_actions, goal, latent=None, setting=()):
     """Score first actions along x from the origin under generators set by hand."""
-    encoder = GanEncoder(interface, relative=False, mask_constant_inputs=False)
+    encoder = GanEncoder(interface, AgentConfig())
     generators = Generators(encoder, plan, torch.Generator())
     for member, values in enumerate(setting):
         set_generator(generators, member, **values)
@@ -139,7 +139,7 @@ def test_a_trajectory_is_led_by_changing_generators():
 def test_states_planned_for_together_get_the_plans_they_get_alone(interface):
     plan = small(first_actions=6, trajectories=7, steps=5)
     rng = torch.Generator().manual_seed(3)
-    encoder = GanEncoder(interface, relative=False, mask_constant_inputs=False)
+    encoder = GanEncoder(interface, AgentConfig())
     planner = Planner(encoder, Generators(encoder, plan, rng), obedient_dynamics(), plan)
     noise = PlanNoise.sample(plan, np.random.default_rng(1))
     # More states than are moved at once.
@@ -177,7 +177,7 @@ def test_generators_learn_to_look_real_and_to_agree_with_the_model():
 
 
 def test_disagreement_with_the_model_counts_in_deviations_of_a_change(interface):
-    gans = Gans(GanEncoder(interface, False, False), small(gans=1), torch.Generator())
+    gans = Gans(GanEncoder(interface, AgentConfig()), small(gans=1), torch.Generator())
     # Changes of 0 and 4 in x have deviation 2, of 0 and 1 in y deviation 0.5, in speed 1.
     changes = torch.tensor([[0.0, 0.0, 1.0], [4.0, 1.0, 3.0]])
     gans.encoder.update_statistics(torch.zeros(2, 3), changes, torch.zeros(2, 2))
@@ -194,7 +194,7 @@ def test_disagreement_with_the_model_counts_in_deviations_of_a_change(interface)
 
 def test_hidden_layers_of_critics_stretch_nothing_beyond_its_length(interface):
     critics = GanCritics(
-        GanEncoder(interface, False, False), small(gans=1, hidden=(2,)), torch.Generator()
+        GanEncoder(interface, AgentConfig()), small(gans=1, hidden=(2,)), torch.Generator()
     )
     with torch.no_grad():
         critics.weights[0].zero_()
@@ -210,7 +210,7 @@ def test_hidden_layers_of_critics_stretch_nothing_beyond_its_length(interface):
 
 
 def test_imagined_sequences_go_on_where_they_led(interface):
-    gans = Gans(GanEncoder(interface, False, False), linear(gans=2), torch.Generator())
+    gans = Gans(GanEncoder(interface, AgentConfig()), linear(gans=2), torch.Generator())
     set_generator(gans.generators, 0, action=0.5, change=1.0)
     set_generator(gans.generators, 1, action=-0.5, change=-2.0)
     start = torch.tensor([5.0, 1.0, 0.0]).expand(2, 1, 3)

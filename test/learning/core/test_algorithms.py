@@ -3,7 +3,7 @@
 import dataclasses
 
 from hand_made import batch_of, fixed_networks, FixedGoals, KnownDynamics
-from mher_ros.learning.config import make_config
+from mher_ros.learning.config import AgentConfig, make_config
 from mher_ros.learning.core.actor_critic import CriticTarget, ImitationLoss, JointLoss
 from mher_ros.learning.core.agent import Agent
 from mher_ros.learning.core.replay_buffer import Episode, ModelReplay, ModelTransitions
@@ -67,7 +67,8 @@ def test_rewards_are_those_of_the_next_state_under_the_new_goal(batches, rng):
 def expanded(interface, steps, value, ceiling=0.0):
     networks = fixed_networks(interface, torch.tensor([value]))
     rollouts = ModelRollouts(KnownDynamics(), right, interface)
-    return CriticTarget(networks, 0.9, ceiling, rollouts, steps)
+    config = AgentConfig(gamma=0.9, value_ceiling=ceiling, target_steps=steps)
+    return CriticTarget(networks, config, rollouts)
 
 
 def test_value_expansion_adds_h_rewards_before_the_value(interface):
@@ -92,7 +93,7 @@ def test_value_expansion_of_one_step_is_the_usual_target(interface):
         next_observations=torch.zeros(1, 3),
         goals=torch.tensor([[2.0, 0.0]]),
     )
-    usual = CriticTarget(fixed_networks(interface, torch.tensor([-4.0])), 0.9, 0.0)
+    usual = CriticTarget(fixed_networks(interface, torch.tensor([-4.0])), AgentConfig(gamma=0.9))
     assert torch.equal(expanded(interface, 1, value=-4.0)(batch), usual(batch))
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from hand_made import batch_of, fixed_networks, FixedGoals, KnownDynamics
-from mher_ros.learning.config import ModelConfig
+from mher_ros.learning.config import AgentConfig, ModelConfig
 from mher_ros.learning.core.actor_critic import CriticTarget, JointLoss
 from mher_ros.learning.core.networks import Actor, Critic, InputEncoder, Normaliser, Policy
 from mher_ros.learning.model import Dynamics, ModelRollouts
@@ -26,9 +26,10 @@ def test_target_discounts_the_next_value_and_is_clipped_to_what_is_possible(inte
     networks = fixed_networks(interface, torch.tensor([-4.0, -50.0, 3.0]))
     batch = batch_of(3, rewards=torch.tensor([-1.0, -1.0, 0.0]), goals=torch.zeros(3, 2))
     # -1 + 0.9 * -4 = -4.6; -46 is below -1 / (1 - 0.9) = -10; 2.7 is above 0
-    target = CriticTarget(networks, gamma=0.9, ceiling=0.0)(batch)
+    target = CriticTarget(networks, AgentConfig(gamma=0.9))(batch)
     assert target.tolist() == pytest.approx([-4.6, -10.0, 0.0])
-    assert CriticTarget(networks, 0.9, ceiling=100.0)(batch)[2] == pytest.approx(2.7)
+    higher = CriticTarget(networks, AgentConfig(gamma=0.9, value_ceiling=100.0))
+    assert higher(batch)[2] == pytest.approx(2.7)
 
 
 def test_joint_loss_is_value_plus_penalty_plus_masked_supervision(interface):
@@ -41,11 +42,11 @@ def test_joint_loss_is_value_plus_penalty_plus_masked_supervision(interface):
     )
     # value: 3; penalty: (0.25 + 0 + 1 + 1) / 4 = 0.5625; supervision of row 1 alone:
     # mean over entries (0 + 1) / 2 = 0.5, over both rows 0.25
-    joint = JointLoss(networks, alpha=3.0, half_life=0.0, action_penalty=1.0)
+    joint = JointLoss(networks, AgentConfig(alpha=3.0, action_penalty=1.0))
     assert float(joint(batch, updates=7)) == pytest.approx(3.0 + 0.5625 + 0.75)
-    bare = JointLoss(networks, alpha=0.0, half_life=0.0, action_penalty=0.0)
+    bare = JointLoss(networks, AgentConfig(alpha=0.0, action_penalty=0.0))
     assert float(bare(batch, updates=7)) == pytest.approx(3.0)
-    fading = JointLoss(networks, alpha=3.0, half_life=100.0, action_penalty=0.0)
+    fading = JointLoss(networks, AgentConfig(alpha_half_life=100.0, action_penalty=0.0))
     assert float(fading(batch, updates=0)) == pytest.approx(3.0 + 0.75)
     assert float(fading(batch, updates=200)) == pytest.approx(3.0 + 0.75 / 4)
 
@@ -254,7 +255,7 @@ def test_positions_and_goals_are_told_in_widths_of_the_workspace_and_the_way_in_
     interface = make('reacher').interface
     middle = np.add(interface.goal_low, interface.goal_high) / 2.0
     width = np.subtract(interface.goal_high, interface.goal_low)
-    view = InputEncoder(interface, relative=True, workspace_normalisation=True)
+    view = InputEncoder(interface, AgentConfig(relative_goal=True, workspace_normalisation=True))
     seen = torch.zeros(2, len(interface.observation))
     seen[:, list(interface.achieved_index)] += torch.tensor([[0.001], [0.003]])
     goals = torch.from_numpy(np.stack((middle + width / 2, middle - width / 4))).float()
@@ -272,7 +273,7 @@ def test_positions_and_goals_are_told_in_widths_of_the_workspace_and_the_way_in_
 
 
 def test_normaliser_floors_a_constant_and_clips():
-    normaliser = Normaliser(1, floor=1e-4, clip=5.0)
+    normaliser = Normaliser(1, clip=5.0)
     normaliser.update(torch.full((10, 1), 2.0))
     assert float(normaliser.std) == pytest.approx(1e-4)
     assert float(normaliser(torch.tensor([[3.0]]))) == 5.0
@@ -290,7 +291,7 @@ def test_an_entry_that_never_varied_is_hidden_if_asked():
 
 @pytest.mark.parametrize('relative', [False, True])
 def test_view_shows_normalised_observation_goal_and_way(interface, relative):
-    view = InputEncoder(interface, relative)
+    view = InputEncoder(interface, AgentConfig(relative_goal=relative))
     observation = torch.tensor([[1.0, 2.0, 3.0]])
     goal = torch.tensor([[4.0, 4.0]])
     expected = [1, 2, 3, 4, 4] + ([3, 2] if relative else [])
@@ -299,7 +300,7 @@ def test_view_shows_normalised_observation_goal_and_way(interface, relative):
 
 
 def test_view_shows_waves_of_every_number_each_twice_as_fast_as_the_last(interface):
-    view = InputEncoder(interface, relative=True, fourier_features=2)
+    view = InputEncoder(interface, AgentConfig(relative_goal=True, fourier_features=2))
     numbers = np.array([1, 2, 3, 4, 4, 3, 2])
     expected = [numbers, *(wave(k * numbers) for wave in (np.sin, np.cos) for k in (1.5, 3.0))]
     features = view(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[4.0, 4.0]]))
@@ -308,14 +309,14 @@ def test_view_shows_waves_of_every_number_each_twice_as_fast_as_the_last(interfa
 
 
 def test_view_cuts_raw_values_before_it_normalises(interface):
-    view = InputEncoder(interface, relative=False)
+    view = InputEncoder(interface, AgentConfig())
     view.update(torch.tensor([[1e9, 0.0, 0.0]]), torch.tensor([[0.0, 0.0]]))
     assert float(view.observation.mean[0]) == 200.0
 
 
 def test_networks_have_zero_biases_xavier_weights_and_the_right_shapes(interface):
     generator = torch.Generator().manual_seed(0)
-    view = InputEncoder(interface, relative=False)
+    view = InputEncoder(interface, AgentConfig())
     actor = Actor(view.size, 2, (256, 256), generator)
     critic = Critic(view.size, 2, (256, 256), generator)
     policy = Policy(view, actor)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from mher_ros.learning.config import ModelConfig
+from mher_ros.learning.config import AgentConfig, ModelConfig
 from mher_ros.learning.core.networks import InputEncoder, Networks
 from mher_ros.learning.model import Dynamics
 from mher_ros.learning.relabel.samplers import Batch
@@ -33,7 +33,7 @@ def fixed_networks(interface, value, proposed=None):
     """Return networks whose critics always give ``value`` and whose actors ``proposed``."""
     critic = lambda features, action: value  # noqa: E731
     actor = lambda features: proposed  # noqa: E731
-    return Networks(InputEncoder(interface), actor, critic, actor, critic)
+    return Networks(InputEncoder(interface, AgentConfig()), actor, critic, actor, critic)
 
 
 def batch_of(count, **tensors):
