@@ -1,5 +1,5 @@
 from mher_ros.options import override
-from mher_ros.simulation.task_plant import TaskPlant
+from mher_ros.simulation.plant import TaskPlant
 from mher_ros.tasks import make, PAPER_TASKS, task_class
 import numpy as np
 import pytest

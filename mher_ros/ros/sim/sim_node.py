@@ -20,9 +20,8 @@ from mher_ros.ros.common.spinning import spinning
 from mher_ros.ros.common.status import Level, SimulationStatus, StatusPublisher
 from mher_ros.ros.sim.command_input import ActionInput, RobotInput
 from mher_ros.ros.sim.display_topics import DisplayTopics, PUBLISHING
-from mher_ros.simulation.plant import Plant
+from mher_ros.simulation.plant import Plant, TaskPlant
 from mher_ros.simulation.reach import simulated_robot
-from mher_ros.simulation.task_plant import TaskPlant
 from mher_ros.tasks import PAPER_TASKS
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
