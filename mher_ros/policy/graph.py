@@ -11,7 +11,7 @@ import math
 import struct
 from typing import Any
 
-from mher_ros.interface import Field, TaskInterface
+from mher_ros.interface import TaskInterface
 from mher_ros.policy.contract import CONTRACT_KEY, PolicyFileError
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,8 @@ VARINT, BYTES, FIXED = 0, 2, 5  # wire types of protobuf
 
 Message = dict[str, list[Any]]  # values of each field, by name
 Constants = list[NDArray[Any]]
-Vectors = dict[str, tuple[int, list[int | str]]]
-"""ONNX type and shape of each vector by name; a string in a shape is a free size."""
+Vectors = dict[str, int]
+"""Number of entries of each float vector [batch, n] by name; the batch size is free."""
 
 MESSAGES: Mapping[str, Mapping[int, tuple[str, str]]] = {
     kind: {int(number): (name, what) for number, name, what in map(str.split, fields.split(','))}
@@ -86,25 +86,17 @@ def read_graph(data: bytes) -> Graph:
 
 def check_vectors(graph: Graph, interface: TaskInterface) -> None:
     """Refuse a graph whose inputs and outputs do not fit ``interface``, for any batch size."""
-    expected: dict[str, dict[str, tuple[Field, ...]]] = {
-        'inputs': {'observation': interface.observation, 'desired_goal': interface.goal},
-        'outputs': {'action': interface.action},
-    }
-    for kind, vectors in expected.items():
-        found: Vectors = getattr(graph, kind)
-        if found.keys() != vectors.keys():
+    inputs = {'observation': interface.observation, 'desired_goal': interface.goal}
+    for kind, found, fields in (
+        ('inputs', graph.inputs, inputs),
+        ('outputs', graph.outputs, {'action': interface.action}),
+    ):
+        expected = {name: len(entries) for name, entries in fields.items()}
+        if found != expected:
             raise PolicyFileError(
-                f'graph: expected the {kind} {", ".join(vectors)}; got {", ".join(found)[:200]}'
+                f'graph: the contract names {kind} with these numbers of entries: {expected}; '
+                f'got {str(found)[:200]}'
             )
-        for name, fields in vectors.items():
-            number, shape = found[name]
-            is_free = shape and not isinstance(shape[0], int)
-            if number != FLOAT or not is_free or shape[1:] != [len(fields)]:
-                came = 'tensor(float)' if number == FLOAT else f'tensor of type {number}'
-                raise PolicyFileError(
-                    f'graph: the contract names {len(fields)} entries of {name}, so expected '
-                    f'tensor(float) [batch, {len(fields)}]; got {came} {str(shape)[:80]}'
-                )
 
 
 class _Reader:
@@ -172,10 +164,15 @@ def _only(message: Message, name: str, default: Any) -> Any:
 def _vectors(messages: list[Message]) -> Vectors:
     vectors: Vectors = {}
     for message in messages:
+        name = _only(message, 'name', '')
         tensor: Message = _only(_only(message, 'type', {}), 'tensor_type', {})
         dims: list[Message] = _only(tensor, 'shape', {}).get('dim', [])
-        shape = [_only(dim, 'dim_value', _only(dim, 'dim_param', '')) for dim in dims]
-        vectors[_only(message, 'name', '')] = (_only(tensor, 'elem_type', 0), shape)
+        shape = [_only(dim, 'dim_value', None) for dim in dims]
+        if _only(tensor, 'elem_type', 0) != FLOAT or len(shape) != 2 or shape[0] is not None:
+            raise PolicyFileError(
+                f'graph: expected {name[:80]!r} to be a float tensor [batch, n], got {shape[:10]}'
+            )
+        vectors[name] = shape[1] or 0
     return vectors
 
 
@@ -197,9 +194,8 @@ def _check_nodes(graph: Message, inputs: Vectors, outputs: Vectors) -> None:
             )
         widths[name] = width
 
-    for name, (_, shape) in inputs.items():
-        width = shape[1] if len(shape) == 2 else 0
-        add(name, width if isinstance(width, int) else 0)
+    for name, width in inputs.items():
+        add(name, width)
     for node in graph.get('node', []):
         names, operator = node.get('input', []), _only(node, 'op_type', '')
         taken = [name for name in names if name in widths]
@@ -207,8 +203,8 @@ def _check_nodes(graph: Message, inputs: Vectors, outputs: Vectors) -> None:
         width = _width(operator, node, [widths[name] for name in taken], fixed)
         products += width + sum(constant.size for constant in fixed)
         add(_only(node, 'output', ''), width)
-    for name, (_, shape) in outputs.items():
-        if name not in widths or shape[1:] != [widths[name]]:
+    for name, width in outputs.items():
+        if widths.get(name) != width:
             raise PolicyFileError(f'graph: no node computes the output {name[:80]!r}')
 
 
