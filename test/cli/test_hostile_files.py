@@ -78,6 +78,6 @@ def test_a_checkpoint_of_wrong_contents_is_refused(refused, run, edit):
 def test_episodes_of_wrong_contents_are_refused(refused, run):
     with np.load(run / EPISODES) as file:
         arrays = dict(file)
-    for name in ('joints', 'indices', 'joint_names', 'goal_offset_counts'):
+    for name in ('joints', 'indices', 'goal_offset_counts'):
         np.savez(run / EPISODES, **{**arrays, name: np.array(['x'])})
         assert EPISODES in refused('view', run)

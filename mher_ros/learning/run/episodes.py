@@ -14,26 +14,22 @@ from mher_ros.interface import TaskInterface
 from mher_ros.learning.core.replay_buffer import Episode, Floats
 from mher_ros.tasks.task import Array
 import numpy as np
-from numpy.typing import NDArray
 
 FORMAT = 3
 MAX_EPISODES = 200  # per run; of a longer run every second, fourth, ... episode is kept
 MAX_BYTES = 2**28  # of a file, compressed and uncompressed; files of the tasks here have megabytes
 MAX_OFFSETS = 64  # per batch
-# Arrays of ``episodes.npz`` beside ``format``: kind of the dtype, axes, and field of
-# RecordedEpisode. E episodes, T steps plus 1, q joints, m entries of a goal, V offsets in total.
-ARRAYS = {
-    'joint_names': ('U', 'q', ''),
-    'indices': ('i', 'E', 'index'),
-    'env_steps': ('i', 'E', 'env_steps'),
-    'successes': ('b', 'E', 'success'),
-    'goals': ('f', 'Em', 'goal'),
-    'joints': ('f', 'ETq', 'joints'),
-    'achieved_goals': ('f', 'ETm', 'achieved_goals'),
-    'goal_offsets': ('f', 'Vm', ''),  # of all episodes, concatenated
-    'goal_offset_counts': ('i', 'E', ''),  # number of them per episode
+ROWS = {
+    'indices': 'index',
+    'env_steps': 'env_steps',
+    'successes': 'success',
+    'goals': 'goal',
+    'joints': 'joints',
+    'achieved_goals': 'achieved_goals',
 }
-OF_EPISODES = {name: field for name, (_, _, field) in ARRAYS.items() if field}
+"""Arrays of ``episodes.npz`` with one row per episode, each with its field of RecordedEpisode."""
+# The others are ``format``, ``joint_names``, ``goal_offsets`` of all episodes, concatenated, and
+# ``goal_offset_counts``, the number of them per episode.
 
 
 class EpisodesError(MherError, ValueError):
@@ -112,7 +108,7 @@ class EpisodeRecorder:
             'joint_names': np.array(self._names, np.str_),
             **{
                 name: np.array([getattr(episode, field) for episode in self._kept])
-                for name, field in OF_EPISODES.items()
+                for name, field in ROWS.items()
             },
             'goal_offsets': np.concatenate(offsets),
             'goal_offset_counts': np.array([len(some) for some in offsets], np.int64),
@@ -129,48 +125,21 @@ def read_episodes(path: Path) -> list[RecordedEpisode]:
             if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
                 raise ValueError(f'it unpacks to more than {MAX_BYTES} bytes')
         with np.load(content, allow_pickle=False) as file:
-            found = np.asarray(file['format'])
-            if found.shape != () or found.dtype.kind != 'i' or found != FORMAT:
-                raise ValueError(f'expected format {FORMAT}, got {found}')
-            arrays = {name: np.asarray(file[name]) for name in ARRAYS}
-        _check(arrays)
+            if file['format'] != FORMAT:
+                raise ValueError(f'expected format {FORMAT}, got {file["format"]}')
+            names = tuple(file['joint_names'].tolist())
+            ends = np.cumsum(file['goal_offset_counts'])
+            columns = [file[name] for name in ROWS]
+            offsets_of_all = np.split(file['goal_offsets'], ends[:-1])
+        return [
+            RecordedEpisode(
+                joint_names=names,
+                goal_offsets=offsets,
+                **dict(zip(ROWS.values(), row, strict=True)),
+            )
+            for *row, offsets in zip(*columns, offsets_of_all, strict=True)
+        ]
     except FileNotFoundError:
         raise EpisodesError(f'there is no file of episodes {path}') from None
     except Exception as error:  # numpy and zipfile raise many types of errors
         raise EpisodesError(f'{path} is not a usable file of episodes: {error}') from error
-    names = tuple(arrays['joint_names'].tolist())
-    offsets = np.split(arrays['goal_offsets'], np.cumsum(arrays['goal_offset_counts'])[:-1])
-    columns = {
-        field: arrays[name].tolist() if arrays[name].ndim == 1 else arrays[name]
-        for name, field in OF_EPISODES.items()
-    }
-    return [
-        RecordedEpisode(
-            joint_names=names,
-            goal_offsets=some,
-            **{field: column[row] for field, column in columns.items()},
-        )
-        for row, some in enumerate(offsets)
-    ]
-
-
-def _check(arrays: dict[str, NDArray[Any]]) -> None:
-    sizes: dict[str, int] = {}
-    for name, (kind, axes, _) in ARRAYS.items():
-        array = arrays[name]
-        found = dict(zip(axes, array.shape, strict=False))
-        if array.dtype.kind != kind or array.ndim != len(axes) or sizes | found != found | sizes:
-            raise ValueError(
-                f'{name}: expected kind {kind!r} and axes {axes} with {sizes}, got {array.dtype} '
-                f'of shape {array.shape}'
-            )
-        if kind == 'f' and not np.isfinite(array).all():
-            raise ValueError(f'{name}: expected finite numbers')
-        sizes |= found
-    if not sizes['E'] or not sizes['T']:
-        raise ValueError('expected at least one episode with at least one state')
-    counts = arrays['goal_offset_counts']
-    if not ((0 <= counts) & (counts <= sizes['V'])).all() or counts.sum() != sizes['V']:
-        raise ValueError(f'goal_offset_counts: expected a sum of {sizes["V"]}, got {counts}')
-    if (np.diff(arrays['indices']) <= 0).any():
-        raise ValueError('indices: expected increasing numbers')

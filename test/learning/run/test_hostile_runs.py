@@ -159,21 +159,8 @@ def array(name, value):
 EPISODES_WRONG = {
     **{f'no {name}': lambda arrays, name=name: arrays.pop(name) for name in ('format', 'joints')},
     'objects': array('goals', np.array([{}], object)),
-    'text': array('joints', np.array('x')),
-    'whole numbers': array('joints', lambda one: one.astype(int)),
-    'complex numbers': array('joints', lambda one: one.astype(complex)),
-    'nan': array('joints', lambda one: one * np.nan),
     'fewer': array('goals', lambda one: one[:1]),
     'one number': array('joints', np.float32(0.0)),
-    'no episodes': lambda arrays: arrays.update(
-        {name: one[:0] for name, one in arrays.items() if one.ndim and name != 'joint_names'}
-    ),
-    'no places': lambda arrays: arrays.update(
-        {name: arrays[name][:, :0] for name in ('joints', 'achieved_goals')}
-    ),
-    'counts below zero': array('goal_offset_counts', lambda one: -1 - one),
-    'counts that overflow': array('goal_offset_counts', lambda one: one + 2**62),
-    'indices that fall': array('indices', lambda one: one[::-1]),
     'another format': array('format', np.array(99)),
     'format of text': array('format', np.array('2')),
 }
