@@ -86,13 +86,6 @@ def _run(folder: Path, seed: int) -> int:
         written.append(_draw_arm(folder / 'arm.png', highest, policy))
     except RenderingError as error:
         print(f'     No picture of the arm: {error}')
-    print('\ngoal    x [m]   y [m]   z [m]   time [s]   error [mm]   motion [mm]')
-    for number, trial in enumerate(trials, 1):
-        x, y, z = trial.goal
-        print(
-            f'{number:4d}  {x:7.3f} {y:7.3f} {z:7.3f} {trial.seconds:10.2f} '
-            f'{1000.0 * trial.error:12.1f} {1000.0 * trial.motion:13.2f}'
-        )
     steps = int(rows[-1]['env_steps'])
     robot_time = steps * policy.interface.control_period
     reached = sum(trial.error <= threshold for trial in trials)

@@ -15,7 +15,7 @@ from mher_ros.ros.train.lockstep_link import JointVectors, LockstepLink
 from mher_ros.ros.train.real_time_link import RealTimeLink
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import Evaluation, GOALS_AT_ONCE, judge, PolicyFunction
-from mher_ros.tasks.task import Observation, Outcome, Task, TaskOptions
+from mher_ros.tasks.task import Observation, Outcome, Task
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -85,9 +85,7 @@ class ArmEnv(gymnasium.Env[Any, Any]):
 
 
 @contextlib.contextmanager
-def sim_node_env(
-    task: str, options: TaskOptions | None = None, *, namespace: str = ''
-) -> Iterator[tuple[ArmEnv, int]]:
+def sim_node_env(task: str, *, namespace: str = '') -> Iterator[tuple[ArmEnv, int]]:
     """
     Start sim_node; yield an env over its topics, and the number of its process.
 
@@ -100,7 +98,7 @@ def sim_node_env(
         client_node('arm_env', namespace) as node,
         spinning(node),
     ):
-        made = make(task, options)
+        made = make(task)
         env = ArmEnv(made, LockstepLink(node, made))
         yield env, simulation.pid
         env.close()
