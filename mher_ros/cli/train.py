@@ -5,7 +5,6 @@ import atexit
 import dataclasses
 import gc
 import json
-import shlex
 from typing import Any
 
 from mher_ros.cli.arguments import (
@@ -59,17 +58,8 @@ def _train(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(json.dumps(result, allow_nan=False))
     else:
-        print(f'stopped after {trainer.env_steps} steps: {ending.value}')
-        if ending in (StopReason.STEPS, StopReason.TIME) and config.schedule.until:
-            print(f'no two successive evaluations reached success {config.schedule.until:g}')
-        where = shlex.quote(str(folder))
-        if ending is not StopReason.REQUESTED:
-            print(session.exported_text(folder, config))
-        elif trainer.agent.updates:
-            print(f'policy so far: mher export {where}')
-        print(f'run:    {folder}')
-        if ending is StopReason.REQUESTED:
-            print(f'continue with: mher train {config.task_name} --resume --out {where}')
+        resume = f'mher train {config.task_name} --resume --out '
+        print(*session.ending_lines(trainer, ending, config, folder, resume), sep='\n')
     return INTERRUPTED if ending is StopReason.REQUESTED else 0
 
 

@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 import re
+import shlex
 from typing import Any
 
 import mher_ros
@@ -165,6 +166,21 @@ def train_in_memory(
     on_start(trainer)
     trainer.run()
     return trainer
+
+
+def ending_lines(
+    trainer: Trainer, reason: StopReason, config: TrainConfig, folder: Path, resume: str
+) -> list[str]:
+    """Return what a run ended with; ``resume``: the beginning of what continues it."""
+    lines = [f'stopped after {trainer.env_steps} steps: {reason.value}']
+    where, until = shlex.quote(str(folder)), config.schedule.until
+    if reason in (StopReason.STEPS, StopReason.TIME) and until:
+        lines.append(f'no two successive evaluations reached success {until:g}')
+    if reason is not StopReason.REQUESTED:
+        return [*lines, exported_text(folder, config), f'run:    {folder}']
+    if trainer.agent.updates:
+        lines.append(f'policy so far: mher export {where}')
+    return [*lines, f'run:    {folder}', f'continue with: {resume}{where}']
 
 
 def exported_text(folder: Path, config: TrainConfig) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 import dataclasses
 from pathlib import Path
-import shlex
 import sys
 import threading
 import time
@@ -14,8 +13,8 @@ from mher_ros.errors import ArmError, StopRequested
 from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.run.arguments import RunArguments
 from mher_ros.learning.run.progress import curve_of, Pace, Progress, Row, row_text
-from mher_ros.learning.run.session import exported_text, plan_arguments, plan_text, start_training
-from mher_ros.learning.run.trainer import StopReason, Trainer
+from mher_ros.learning.run.session import ending_lines, plan_arguments, plan_text, start_training
+from mher_ros.learning.run.trainer import Trainer
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot
@@ -120,17 +119,9 @@ class TrainNode(Node):
             raise
         finally:
             self.env.close()
-        logger.info(f'stopped after {trainer.env_steps} steps: {ending.value}')
-        until = self.config.schedule.until
-        if ending in (StopReason.STEPS, StopReason.TIME) and until:
-            logger.warning(f'no two successive evaluations reached success {until:g}')
-        if ending is StopReason.REQUESTED:
-            where = shlex.quote(str(self.folder))
-            logger.info(f'continue with resume:=true out:={where}')
-            if trainer.agent.updates:
-                logger.info(f'policy so far: mher export {where}')
-        else:
-            logger.info(exported_text(self.folder, self.config))
+        resume = 'resume:=true out:='
+        for line in ending_lines(trainer, ending, self.config, self.folder, resume):
+            logger.info(line)
 
     def _show_virtual_goals(self, trainer: Trainer) -> None:
         self._markers.goal_offsets = lambda: trainer.agent.goal_offsets

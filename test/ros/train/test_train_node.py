@@ -149,7 +149,7 @@ def test_a_run_goes_on_from_whatever_ended_it_as_if_nothing_had(
     train.signal(signal.SIGINT)
     assert train.end() == 0
     assert any('stopped after 40 steps: it was asked to stop' in line for line in train.lines)
-    assert any(f'continue with resume:=true out:={folder}' in line for line in train.lines)
+    assert any(f'continue with: resume:=true out:={folder}' in line for line in train.lines)
     assert run_in(folder).checkpoint()['env_steps'] == 40
     assert not (folder / 'policy.onnx').exists()
     relay.tell('go on')
