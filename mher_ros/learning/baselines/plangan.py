@@ -27,6 +27,7 @@ class PlanGanAgent(Learner):
 
     # An ensemble of GANs learns, from relabelled episodes, steps towards goals; the planner
     # predicts trajectories with them. An action needs thousands of predictions.
+    encoder: GanEncoder
     dynamics: Dynamics
     loss_names = ('critic_loss', 'generator_loss', 'model_loss')
 
@@ -54,9 +55,6 @@ class PlanGanAgent(Learner):
             return self._plan_actions(observations, goals, np.random.default_rng([*key, inputs]))
 
         return act
-
-    def _update_statistics(self, observations: Tensor, following: Tensor, goals: Tensor) -> None:
-        self.encoder.update_statistics(observations, following, goals)
 
     def update(self) -> None:
         while self._fits < self._plan.fits_per_update:

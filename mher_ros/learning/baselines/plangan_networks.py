@@ -34,7 +34,7 @@ class GanEncoder(InputEncoder):
         self.change = Normaliser(len(interface.observation))
 
     def update_statistics(self, observations: Tensor, following: Tensor, goals: Tensor) -> None:
-        self.update(self.interface.with_goal(observations, goals), goals)
+        super().update_statistics(observations, following, goals)
         self.change.update(following - observations)
 
     def features(self, observations: Tensor, goals: Tensor) -> Tensor:

@@ -13,7 +13,6 @@ from mher_ros.learning.relabel import RELABELLING, samplers, strategies
 from mher_ros.tasks.rollouts import PolicyFunction
 from mher_ros.tasks.task import Array
 import torch
-from torch import Tensor
 
 
 class Agent(Learner):
@@ -26,6 +25,7 @@ class Agent(Learner):
         # The order of construction determines the initial weights of each network.
         weights = torch.Generator().manual_seed(config.seed)
         self.networks = networks = Networks.build(interface, agent, weights)
+        self.encoder = networks.encoder
         self._modules, self._optimisers = networks.modules(), []
         self._rollouts: ModelRollouts | None = None
         if config.needs_model:
@@ -73,9 +73,6 @@ class Agent(Learner):
             return policy(tensor32(observations), tensor32(goals)).numpy()
 
         return act
-
-    def _update_statistics(self, observations: Tensor, following: Tensor, goals: Tensor) -> None:
-        self.networks.encoder.update(self.interface.with_goal(observations, goals), goals)
 
     def update(self) -> None:
         settings, share = self._config.agent, self._config.relabel.random_share

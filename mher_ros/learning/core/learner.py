@@ -9,7 +9,7 @@ from typing import Any
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface
 from mher_ros.learning.config import RngStream, TrainConfig
-from mher_ros.learning.core.networks import Policy
+from mher_ros.learning.core.networks import InputEncoder, Policy
 from mher_ros.learning.core.replay_buffer import (
     check_array,
     Episode,
@@ -25,7 +25,6 @@ from mher_ros.tasks.task import Array
 import numpy as np
 from numpy.typing import NDArray
 import torch
-from torch import Tensor
 
 ERROR_SAMPLES = 256  # sequences per measurement of the model's error
 
@@ -37,6 +36,7 @@ class DivergedError(MherError, ArithmeticError):
 class Learner(abc.ABC):
     """An agent that learns from episodes; ``rng`` generates all of its random numbers."""
 
+    encoder: InputEncoder
     dynamics: Dynamics | None = None
     goal_offsets: Floats | None = None  # new minus original goals of the last batch (k, m)
     loss_names: tuple[str, ...]  # possible keys of ``take_losses``
@@ -65,10 +65,6 @@ class Learner(abc.ABC):
         """Return the policy to evaluate; calling it does not change the agent."""
 
     @abc.abstractmethod
-    def _update_statistics(self, observations: Tensor, following: Tensor, goals: Tensor) -> None:
-        """Update the normalisation of the network inputs; ``following`` are next observations."""
-
-    @abc.abstractmethod
     def update(self) -> None:
         """Do one update on one batch, or the rest of an interrupted update."""
 
@@ -86,7 +82,7 @@ class Learner(abc.ABC):
             goals, _ = relabel(latest, future, config.relabel.probability, self.rng)
         observations = torch.from_numpy(latest.observations)
         following = torch.from_numpy(latest.next_observations)
-        self._update_statistics(observations, following, torch.from_numpy(goals))
+        self.encoder.update_statistics(observations, following, torch.from_numpy(goals))
         if self.dynamics is not None:
             self.dynamics.update_statistics(observations, torch.from_numpy(latest.actions))
 

@@ -67,6 +67,10 @@ class InputEncoder(nn.Module):
             return achieved
         return self.interface.achieved_goal(observation)
 
+    def update_statistics(self, observations: Tensor, following: Tensor, goals: Tensor) -> None:
+        """Take observations (B, n), the next ones, and the goals (B, m) that they get."""
+        self.update(self.interface.with_goal(observations, goals), goals)
+
     def update(self, observation: Tensor, goal: Tensor) -> None:
         observation, goal = (v.clamp(-RAW_LIMIT, RAW_LIMIT) for v in (observation, goal))
         self.observation.update(observation)
