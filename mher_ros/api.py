@@ -19,7 +19,10 @@ from mher_ros.tasks import make_registered, TASKS
 if TYPE_CHECKING:
     from mher_ros.learning.relabel.strategies import GoalStrategy
     from mher_ros.learning.run.progress import Progress
-    from mher_ros.tasks.task import Array, Task
+    from mher_ros.tasks.task import Array
+
+
+make = make_registered
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,16 +43,6 @@ class TrainedRun:
     def success_rate(self) -> float | None:
         """Success rate of the last evaluation, from 0 to 1."""
         return self.progress[-1]['success_rate'] if self.progress else None
-
-
-def make(task: str, render_mode: str | None = None, **options: Any) -> Task:
-    """
-    Return a task as a Gymnasium GoalEnv.
-
-    ``task`` is a registered name, a Gymnasium id of a GoalEnv, or ``'module:Class'``. ``mher
-    tasks`` lists the ``options`` of each task.
-    """
-    return make_registered(task, render_mode, **options)
 
 
 def train(

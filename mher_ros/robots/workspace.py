@@ -13,7 +13,6 @@ Vector = NDArray[np.float64]
 
 MARGIN = 0.05  # around the workspace, where the tool may be unless a box is given [m]
 FARTHEST = 10.0  # largest distance of a workspace from the base, on each axis [m]
-SCALES = (0.1, 10.0)
 EDGES = (0.01, 5.0)  # shortest and longest edge of a workspace on an arm [m]
 ON_THE_FACE = 1e-6  # rounding error up to which a goal is inside [m]
 
@@ -62,11 +61,6 @@ class Workspace:
         box: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
         trained_low, trained_high = read_box(goal_low, goal_high, 'the trained workspace')
-        if not SCALES[0] <= scale <= SCALES[1]:  # refuses NaN, too
-            raise OptionError(
-                f'workspace.scale must be at least {SCALES[0]} and at most {SCALES[1]}, '
-                f'got {scale}'
-            )
         self.scale = float(scale)
         """Length on the arm over length in training."""
         self._centre = (trained_low + trained_high) / 2.0

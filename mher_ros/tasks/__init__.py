@@ -47,7 +47,12 @@ def make(name: str, options: TaskOptions | None = None, render_mode: str | None 
 
 
 def make_registered(task: str, render_mode: str | None = None, **options: Any) -> Task:
-    """Return a task with its options as keyword arguments, also for ``gymnasium.make``."""
+    """
+    Return a task as a Gymnasium GoalEnv, also for ``gymnasium.make``.
+
+    ``task`` is a registered name, a Gymnasium id of a GoalEnv, or ``'module:Class'``. ``mher
+    tasks`` lists the ``options`` of each task.
+    """
     defaults = task_class(task).default_options
     known = {field.name for field in dataclasses.fields(defaults)}
     if unknown := set(options) - known:

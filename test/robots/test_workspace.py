@@ -64,12 +64,6 @@ def test_a_box_upside_down_is_refused():
         Workspace(LOW, HIGH, box=((0.0, 0.0, 1.0), (2.0, 2.0, 0.0)))
 
 
-@pytest.mark.parametrize('scale', [0.0, -1.0, NAN, float('inf'), 0.05, 11.0])
-def test_an_absurd_scale_is_refused(scale):
-    with pytest.raises(OptionError, match='workspace.scale must be'):
-        Workspace(LOW, HIGH, scale=scale)
-
-
 @pytest.mark.parametrize('origin', [(0.5, NAN, 0.3), (0.5, 0.3), (500.0, 0.0, 0.3), 'here'])
 def test_an_absurd_origin_is_refused(origin):
     with pytest.raises(OptionError, match='workspace.origin'):
