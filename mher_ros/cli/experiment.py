@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
 
 def _experiment(chosen: argparse.Namespace) -> int | None:
-    from mher_ros.experiments.catalogue import EXPERIMENTS, find_experiment
-    from mher_ros.experiments.experiment import narrow, with_changes
+    from mher_ros.experiments.experiment import (
+        EXPERIMENTS,
+        find_experiment,
+        narrow,
+        with_changes,
+    )
     from mher_ros.experiments.report import summary, table_text, write_report
 
     if chosen.name is None:

@@ -1,5 +1,4 @@
-from mher_ros.experiments.catalogue import EXPERIMENTS, find_experiment
-from mher_ros.experiments.experiment import narrow
+from mher_ros.experiments.experiment import EXPERIMENTS, find_experiment, narrow
 from mher_ros.experiments.jobs import jobs_of
 from mher_ros.experiments.metrics import METRICS
 from mher_ros.experiments.plots import FIGURES

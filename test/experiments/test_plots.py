@@ -1,6 +1,6 @@
 import io
 
-from mher_ros.experiments.catalogue import find_experiment
+from mher_ros.experiments.experiment import find_experiment
 from mher_ros.experiments.plots import authors_curve, panels
 import numpy as np
 import pytest
