@@ -1,6 +1,6 @@
 """A job: one variant with one seed, how it is run, and where its result is kept."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 import hashlib
@@ -67,6 +67,11 @@ RETRIES = 2  # times that a run is started again after its process was lost
 def jobs_of(experiment: Experiment, seeds: Sequence[int]) -> list[Job]:
     """Return all jobs, seed by seed, so that an interrupted experiment has tried every variant."""
     return [Job(variant, seed) for seed in seeds for variant in experiment.variants]
+
+
+def results_of(variant: Variant, results: Mapping[Job, Result]) -> dict[int, Result]:
+    """Return the results of a variant by seed."""
+    return {job.seed: result for job, result in results.items() if job.variant == variant}
 
 
 def sweep(jobs: Sequence[Job], folder: Path, execute: Executor) -> Iterator[tuple[Job, Event]]:

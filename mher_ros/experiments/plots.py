@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from mher_ros.experiments.experiment import Experiment, Variant
-from mher_ros.experiments.jobs import Job, Result
+from mher_ros.experiments.jobs import Job, Result, results_of
 from mher_ros.interface import Vector
 import numpy as np
 
@@ -64,7 +64,7 @@ def _curves(experiment: Experiment, results: Mapping[Job, Result]) -> Figure:
         for variant, ax in _places(experiment, axes):
             runs = [
                 ([row['env_steps'] for row in rows], [row['success_rate'] for row in rows])
-                for rows in (run['rows'] for run in _of(variant, results))
+                for rows in (run['rows'] for run in results_of(variant, results).values())
             ]
             if not runs:
                 continue
@@ -85,7 +85,7 @@ def _goal_distance(experiment: Experiment, results: Mapping[Job, Result]) -> Fig
     look = looks(experiment.names)
     with panels(experiment.task_names) as (figure, axes):
         for variant, ax in _places(experiment, axes):
-            records = [run['record'] for run in _of(variant, results)]
+            records = [run['record'] for run in results_of(variant, results).values()]
             for what, ls in (('relabelled', '-'), ('achieved', ':')) if records else ():
                 runs = [(record['env_steps'], record[what]) for record in records]
                 label = f'{variant.name}, {what} goals'
@@ -165,10 +165,6 @@ FIGURES: dict[str, tuple[Callable[[Experiment, Mapping[Job, Result]], Figure], s
 def _places(experiment: Experiment, axes: Sequence[Axes]) -> Iterator[tuple[Variant, Axes]]:
     for task, ax in zip(experiment.task_names, axes, strict=True):
         yield from ((variant, ax) for variant in experiment.variants if variant.task == task)
-
-
-def _of(variant: Variant, results: Mapping[Job, Result]) -> list[Result]:
-    return [result for job, result in results.items() if job.variant == variant]
 
 
 def authors_curve(variant: Variant) -> tuple[list[int], list[float]] | None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from mher_ros.experiments.experiment import Experiment
-from mher_ros.experiments.jobs import Job, Result
+from mher_ros.experiments.jobs import Job, Result, results_of
 from mher_ros.experiments.metrics import (
     Estimate,
     interquartile_mean_over_tasks,
@@ -69,9 +69,8 @@ class Figures:
 def figures_of(experiment: Experiment, results: Mapping[Job, Result]) -> Figures:
     runs: dict[str, dict[str, list[Result]]] = {task: {} for task in experiment.task_names}
     for variant in experiment.variants:
-        found = [result for job, result in results.items() if job.variant == variant]
-        if found:
-            runs[variant.task][variant.name] = found
+        if found := results_of(variant, results):
+            runs[variant.task][variant.name] = list(found.values())
     metrics = (*PROGRESS_METRICS, *_recorded(experiment))
     tasks = {
         task: _best_first(
@@ -118,7 +117,7 @@ def seed_tables(experiment: Experiment, results: Mapping[Job, Result]) -> list[T
     for metric in (METRICS[name] for name in experiment.metrics):
         rows = []
         for variant in experiment.variants:
-            runs = {job.seed: run for job, run in results.items() if job.variant == variant}
+            runs = results_of(variant, results)
             values = {seed: metric.compute(run) for seed, run in runs.items()}
             shown: list[Any] = [values.get(seed) for seed in seeds]
             shown += [f(list(values.values())) if values else None for f in (np.median, np.mean)]
