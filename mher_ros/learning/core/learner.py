@@ -200,5 +200,5 @@ def check_same_structure(where: str, found: Any, expected: Any) -> None:
             raise ValueError(f'{where}: the keys differ: {", ".join(differ[:5])}')
         for key, value in expected.items():
             check_same_structure(f'{where}.{key}', found[key], value)
-    elif isinstance(expected, Tensor):
+    elif isinstance(expected, torch.Tensor):
         check_array(where, found.numpy(), expected.numpy())
