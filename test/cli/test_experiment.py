@@ -7,7 +7,7 @@ import sys
 
 from mher_ros.cli import main
 from mher_ros.cli.arguments import seeds
-from mher_ros.experiments import catalogue
+from mher_ros.experiments import experiment as definitions
 import pytest
 from tiny_experiment import FAILING, tiny_experiment, tiny_variant
 
@@ -16,12 +16,12 @@ ENDLESS = f"""
 import sys
 sys.path.insert(0, {str(SHARED)!r})
 from mher_ros.cli import main
-from mher_ros.experiments import catalogue
+from mher_ros.experiments import experiment as definitions
 from tiny_experiment import LONG, tiny_experiment, tiny_variant
 
 if __name__ == '__main__':
     variants = tiny_variant('ddpg'), tiny_variant('her', LONG)
-    catalogue.find_experiment = lambda name: tiny_experiment(*variants)
+    definitions.find_experiment = lambda name: tiny_experiment(*variants)
     arguments = ['tiny', '--seeds', '1', '--processes', '1', '--out', sys.argv[1]]
     sys.exit(main(['experiment', *arguments]))
 """
@@ -33,7 +33,7 @@ def known(monkeypatch):
 
     def make_known(*variants):
         experiment = tiny_experiment(*variants)
-        monkeypatch.setattr(catalogue, 'find_experiment', lambda name: experiment)
+        monkeypatch.setattr(definitions, 'find_experiment', lambda name: experiment)
 
     return make_known
 
