@@ -10,7 +10,7 @@ import warnings
 from mher_ros.files import write_atomically
 from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
 from mher_ros.policy.graph import OPSET
-from mher_ros.policy.onnx_policy import BLANK, from_bytes, seal, SEAL_KEY
+from mher_ros.policy.onnx_policy import BLANK, from_bytes, PRODUCER, seal, SEAL_KEY
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 import onnx
@@ -75,7 +75,7 @@ def traced(module: nn.Module, inputs: dict[str, int]) -> Any:
             dynamic_axes={name: {0: 'batch'} for name in (*inputs, 'action')},
         )
     model = onnx.load_model_from_string(buffer.getvalue())
-    graph, model.producer_name = model.graph, 'mher_ros'
+    graph, model.producer_name = model.graph, PRODUCER
     model.ClearField('producer_version')
     # In a policy file all constants are initializers. Identity stands for two equal ones.
     known = {tensor.name: tensor for tensor in graph.initializer}

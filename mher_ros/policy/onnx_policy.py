@@ -8,7 +8,7 @@ from typing import Any
 
 from mher_ros.files import POLICY, read_at_most
 from mher_ros.interface import TaskInterface
-from mher_ros.policy.contract import Contract, PolicyFileError
+from mher_ros.policy.contract import Contract, CONTRACT_KEY, PolicyFileError
 from mher_ros.policy.graph import check_vectors, read_graph
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ import onnxruntime
 
 MOST_BYTES = 2**27  # of a file; the largest network of a preset has 600 kB
 LONGEST_INFERENCE = 2.0  # limit for the first inference [s]
+PRODUCER = 'mher_ros'  # producer name of the ONNX models, at the start of the file
 SEAL_KEY = 'mher_ros.sha256'
 BLANK = '0' * 64  # value of that entry before sealing
 _BEFORE_VALUE = SEAL_KEY.encode() + b'\x12\x40'  # protobuf: field 2 follows, 64 bytes long
@@ -85,9 +86,7 @@ def load(path: str | os.PathLike[str]) -> OnnxPolicy:
 def from_bytes(data: bytes) -> OnnxPolicy:
     """Load a policy from the content of a file."""
     if not data[:-64].endswith(_BEFORE_VALUE):
-        raise PolicyFileError(
-            'is no policy of mher_ros, or was changed: the SHA-256 that closes it is missing'
-        )
+        raise PolicyFileError(_why_unsealed(data))
     if data[-64:] != _hash(data):
         raise PolicyFileError('was changed after it was written: its SHA-256 does not match')
     graph = read_graph(data)
@@ -96,6 +95,16 @@ def from_bytes(data: bytes) -> OnnxPolicy:
     session = _session(data)
     _try(session, contract.interface)
     return OnnxPolicy(contract, data[-64:].decode(), session)
+
+
+def _why_unsealed(data: bytes) -> str:
+    if not data:
+        return 'is empty'
+    if PRODUCER.encode() in data[:32]:
+        return 'is cut short, or its end was changed: the SHA-256 that closes the file is missing'
+    if CONTRACT_KEY.encode() in data:
+        return 'was changed after it was written: the SHA-256 that closes the file is missing'
+    return 'is no policy of mher_ros: the SHA-256 that closes such a file is missing'
 
 
 def _session(data: bytes) -> Any:

@@ -34,7 +34,7 @@ def test_directory_is_refused(tmp_path):
 def test_empty_file_is_refused(tmp_path):
     path = tmp_path / 'policy.onnx'
     path.touch()
-    refused(path, 'is no policy of mher_ros')
+    refused(path, 'is empty')
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_any_changed_byte_is_noticed(exported, scratch, data):
     position = data.draw(st.integers(0, len(content) - 1))
     content[position] ^= data.draw(st.integers(1, 255))
     scratch.write_bytes(content)
-    refused(scratch, 'was changed')
+    refused(scratch, 'was changed|is cut short, or its end was changed')
 
 
 def test_changed_bytes_of_the_contract_and_the_seal_are_noticed(exported, scratch):
@@ -72,7 +72,7 @@ def test_changed_bytes_of_the_contract_and_the_seal_are_noticed(exported, scratc
         changed = bytearray(content)
         changed[position] ^= 1
         scratch.write_bytes(changed)
-        refused(scratch, 'was changed')
+        refused(scratch, 'was changed|is cut short, or its end was changed')
 
 
 def test_looser_threshold_written_into_the_file_is_noticed(exported, scratch):
@@ -89,12 +89,12 @@ def test_truncated_file_is_refused(exported, scratch, data):
     content = exported.path.read_bytes()
     kept = data.draw(st.integers(32, len(content) - 1))
     scratch.write_bytes(content[:kept])
-    refused(scratch, 'was changed')
+    refused(scratch, 'is cut short')
 
 
 def test_appended_byte_is_noticed(exported, scratch):
     scratch.write_bytes(exported.path.read_bytes() + b'\n')
-    refused(scratch, 'was changed')
+    refused(scratch, 'is cut short, or its end was changed')
 
 
 def test_seal_is_what_sha256sum_prints(exported):
@@ -119,7 +119,7 @@ def test_policy_saved_again_by_another_tool_is_refused(exported, tmp_path):
     model.producer_name = 'other tool'
     path = tmp_path / 'policy.onnx'
     onnx.save(model, path)
-    refused(path, 'was changed')
+    refused(path, 'was changed after it was written')
 
 
 def test_sealed_model_without_contract_is_refused(rewritten):

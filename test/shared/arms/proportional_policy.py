@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mher_ros.policy import Contract
 from mher_ros.policy.contract import CONTRACT_KEY
-from mher_ros.policy.onnx_policy import BLANK, load, seal, SEAL_KEY
+from mher_ros.policy.onnx_policy import BLANK, load, PRODUCER, seal, SEAL_KEY
 from mher_ros.tasks import make
 import numpy as np
 import onnx
@@ -68,7 +68,7 @@ def _graph(interface):
 def _sealed(graph, contract):
     model = helper.make_model(
         graph,
-        producer_name='mher_ros',
+        producer_name=PRODUCER,
         opset_imports=[helper.make_opsetid('', 18)],
         ir_version=8,
     )
