@@ -8,6 +8,7 @@ from mher_ros.control.command_path import CommandPath
 from mher_ros.control.motion import JointVelocities, ToolVelocity
 from mher_ros.control.obstacle_tracker import ObstacleTracker
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.solids import obstacle_solid
 from mher_ros.simulation.dynamic_arm import DynamicArm
@@ -154,3 +155,48 @@ def test_an_arm_never_hits_what_crosses_its_way(name, output):
 
 def test_without_the_filter_it_does():
     assert count('panda', 'joint_position', 5, is_on=False)['arm']
+
+
+class Ahead(Attacker):
+    """Asks for one motion of the tool."""
+
+    def __init__(self, velocity):
+        self.velocity = np.array(velocity)
+
+    def ask(self, now):
+        return ToolVelocity(self.velocity)
+
+
+def push(velocity, moves, starts_at, ends_at):
+    """Let the ball come to a tool that is asked to move; return its way and the last gap [m]."""
+    world = Moving('panda')
+    start = world.plant.tool_position()
+    world.start(Ahead(velocity))
+    while world.plant.now < 4.0:
+        ball = start + (max(ends_at, starts_at - SPEED * world.plant.now), 0.0, 0.0)
+        world.tell(ball, moves=moves)
+        world.plant.step(world.path)
+    query = PairDistances(world.slots)
+    query.move(world.plant.positions()[world.arm.order])
+    pairs = np.flatnonzero(np.isfinite(world.slots.clearances))
+    way = world.plant.tool_position() - start
+    return way, query.evaluate(pairs).min(), world.path.filter.obstruction
+
+
+def test_the_arm_keeps_more_distance_from_an_obstacle_that_may_move():
+    gaps = {moves: push((0.1, 0.0, 0.0), moves, 0.3, 0.3)[1] for moves in (False, True)}
+    assert gaps[False] == pytest.approx(0.01, abs=0.005)
+    assert 0.01 + SPEED * 0.25 < gaps[True] < 0.01 + SPEED * 0.5
+
+
+def test_an_arm_that_is_asked_to_stay_does_not_give_way():
+    way, gap, obstruction = push((0.0, 0.0, 0.0), True, 0.4, 0.08)
+    assert np.linalg.norm(way) < 1e-3
+    assert gap < 0.02  # less than it keeps from one that may move
+    assert 'ball' in obstruction
+
+
+def test_an_arm_may_move_away_from_what_came_too_close():
+    way, _, obstruction = push((-0.1, 0.0, 0.0), True, 0.4, 0.08)
+    assert way[0] < -0.2
+    assert obstruction == ''
