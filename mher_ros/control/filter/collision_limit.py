@@ -56,6 +56,7 @@ class CollisionLimit:
         self._gradients = np.zeros((count, joints))
         self._is_near, self._active = np.zeros(count, bool), NO_PAIRS
         self._speeds, self._seconds = np.zeros(len(self._dofs)), period
+        self._farthest = FARTHEST
 
     def prepare(
         self,
@@ -162,7 +163,7 @@ class CollisionLimit:
         if not left.any():
             return True
         near, curved, least = near[left], curved[left], least[left]
-        normals, _, _ = there.planes(near, FARTHEST)
+        normals, _, _ = there.planes(near, self._farthest)
         end_gaps = there.gaps(near, there.in_base(near, normals))
         start_gaps = here.gaps(near, here.in_base(near, normals))
         return bool((_smallest(start_gaps, end_gaps, curved) >= least).all())
@@ -183,9 +184,11 @@ class CollisionLimit:
     def _renew(self, pairs: Indices) -> None:
         """Find the planes between parts at the posture of ``prepare``, and update distances."""
         if pairs.size:
-            self._normals[pairs], self._points[pairs], far = self._here.planes(pairs, FARTHEST)
+            self._normals[pairs], self._points[pairs], far = self._here.planes(
+                pairs, self._farthest
+            )
             self._update(pairs)
-            self._least[pairs[far]] = FARTHEST
+            self._least[pairs[far]] = self._farthest
 
     def _update(self, pairs: Indices) -> None:
         """Compute distances and their gradients at the posture of ``prepare``."""
@@ -251,6 +254,7 @@ class ObstacleLimit(CollisionLimit):
     def _take_changes(self, time: float) -> None:
         slots, self._braking = self._slots, time
         self._clearances = slots.margins(self.now + self._period + time + DELAY)
+        self._farthest = FARTHEST + max(0.0, float(self._clearances.max()))
         for slot in np.flatnonzero(self._seen != slots.versions).tolist():
             pairs = slots.pairs_of(slot)
             self._least[pairs] = self._here.least(slots.pairs[pairs])

@@ -189,6 +189,18 @@ def test_the_arm_keeps_more_distance_from_an_obstacle_that_may_move():
     assert 0.01 + SPEED * 0.25 < gaps[True] < 0.01 + SPEED * 0.5
 
 
+def test_an_obstacle_that_may_move_fast_stops_no_arm_that_is_far_from_it():
+    world = Moving('panda', obstacle_speed=1.6)
+    start = world.plant.tool_position()
+    world.start(Ahead((0.1, 0.0, 0.0)))
+    place = tuple(start + (1.8, 0.0, 0.0))
+    wall = obstacle_solid(Obstacle('', 'box', place, size=(0.1, 8.0, 8.0)))
+    while world.plant.now < 2.0:
+        world.tracker.put('wall', wall, world.plant.now, world.plant.now, moves=True)
+        world.plant.step(world.path)
+    assert world.plant.tool_position()[0] > start[0] + 0.1
+
+
 def test_an_arm_that_is_asked_to_stay_does_not_give_way():
     way, gap, obstruction = push((0.0, 0.0, 0.0), True, 0.4, 0.08)
     assert np.linalg.norm(way) < 1e-3
