@@ -249,6 +249,7 @@ class CommandPath:
         if self._rests and not (runs and sees):
             self.is_moving, self._is_new, self._due = runs, False, leaves + self.period
             return None
+        self.filter.now = now
         self._advance(self._asked if runs and sees else None)
         runs = self.monitor.status is Status.RUNNING
         self._rests = self.filter.is_at_rest
@@ -318,6 +319,7 @@ class CommandPath:
         tool = self.tool
         assert tool is not None
         self._is_planned = True
+        self.filter.now = now
         try:
             self.filter.prepare(self.positions)
             self._asked = self._in_reach(self._controller.ask(now), tool)

@@ -10,6 +10,7 @@ from mher_ros.control.filter.motion_qp import ORIENTATION_COST
 from mher_ros.control.fit import FitError
 from mher_ros.robots.arm_model import ArmModel, TOOL
 from mher_ros.robots.collision_model import PairDistances
+from mher_ros.robots.obstacle_slots import ObstacleSlots
 from mher_ros.robots.workspace import GoalError, point_text, Refusal, Workspace
 import mujoco
 import numpy as np
@@ -55,7 +56,8 @@ class Reachability:
     may use it while another one commands the arm.
     """
 
-    def __init__(self, arm: ArmModel) -> None:
+    def __init__(self, arm: ArmModel, slots: ObstacleSlots | None = None) -> None:
+        """``slots``: obstacles at run time; only this thread may change them."""
         self._arm, self._model = arm, arm.model
         self._data = mujoco.MjData(arm.model)
         self._site = arm.model.site(TOOL).id
@@ -66,8 +68,10 @@ class Reachability:
         # Limits on one side only are not in the model.
         self._lower[self._commanded], self._upper[self._commanded] = arm.lower, arm.upper
         self._jacobian = np.zeros((6, arm.model.nv))
-        self._collision = arm.collision
-        self._distances = None if arm.collision is None else PairDistances(arm.collision)
+        self._collision, self._slots = arm.collision, slots
+        self._distances = [
+            (model, PairDistances(model)) for model in (arm.collision, slots) if model is not None
+        ]
 
     def check_goal(self, goal: Vector, positions: Vector, orientation: Vector | None) -> None:
         """
@@ -145,7 +149,8 @@ class Reachability:
 
     def _check_inside(self, goal: Vector) -> None:
         """Raise GoalError if a goal is inside something that does not move."""
-        for part in () if self._collision is None else self._collision.parts:
+        parts = [] if self._collision is None else [*self._collision.parts]
+        for part in parts if self._slots is None else [*parts, *self._slots.obstacles]:
             if part.body == 0 and part.solid.contains(goal):
                 raise GoalError(
                     f'a goal outside of obstacles is expected; {point_text(goal)} m is inside '
@@ -155,14 +160,17 @@ class Reachability:
 
     def _touching(self, positions: Vector) -> str | None:
         """Return which parts are too close to each other in a posture (n,); None: none are."""
-        if self._collision is None or self._distances is None:
-            return None
-        self._distances.move(positions[self._arm.order])
-        found = self._distances.evaluate(np.arange(len(self._collision.pairs)))
-        left = found - self._collision.clearances
-        worst = int(np.argmin(left))
-        # The filter stops the arm so much before the goal.
-        return None if left[worst] >= -NEAR else ' and '.join(self._collision.names(worst))
+        for model, distances in self._distances:
+            pairs = np.flatnonzero(np.isfinite(model.clearances))  # empty slots have none
+            if not pairs.size:
+                continue
+            distances.move(positions[self._arm.order])
+            left = distances.evaluate(pairs) - model.clearances[pairs]
+            worst = int(np.argmin(left))
+            # The filter stops the arm so much before the goal.
+            if left[worst] < -NEAR:
+                return ' and '.join(model.names(int(pairs[worst])))
+        return None
 
     def _is_free_nearby(self, goal: Vector, positions: Vector, orientation: Vector | None) -> bool:
         """Return whether another posture reaches the goal without contact."""

@@ -35,6 +35,7 @@ class Status(enum.Enum):
     OTHER_COMMANDER = 'another node can command the arm'
     NO_SUBSCRIBER = 'no node receives the commands'
     CLOCK_STOPPED = 'the simulated clock has stopped'
+    OBSTACLE_LOST = 'the place of an obstacle is not known'
     OUTSIDE_LIMITS = 'a joint is outside its limits'
     JOINTS_JUMPED = 'the joint positions jumped'
     CLOCK_JUMPED = 'the clock of the joint states was set back'

@@ -20,6 +20,7 @@ from mher_ros.robots.description import (
 )
 from mher_ros.robots.mjcf import read_mjcf
 from mher_ros.robots.model_file import find_file, parse_model, read_model
+from mher_ros.robots.obstacle_slots import ObstacleSlots
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION
 from mher_ros.robots.urdf import read_urdf
 import mujoco
@@ -85,6 +86,13 @@ class ArmModel:
             self._parts[0], self.model, self._robot, home[self.order], self._base_link
         )
         return collision if len(collision.pairs) else None
+
+    def obstacle_slots(self) -> ObstacleSlots | None:
+        """Return places for obstacles at run time; None: no part is kept away from them."""
+        parts = self._parts[0] if self._robot.collision.enabled else []
+        if not any(part.body for part in parts):
+            return None
+        return ObstacleSlots(parts, self.model, self._robot)
 
     @property
     def missing_shapes(self) -> list[str]:

@@ -60,11 +60,23 @@ class CollisionModel:
 
         ``base_link`` is the link that the first joint connects to the arm.
         """
+        self._set_parts(parts, arm)
+        ignored = ignored_pairs(robot)
+        pairs = [
+            pair
+            for pair in self._possible_pairs()
+            if frozenset(self.parts[one].name for one in pair) not in ignored
+            and not self._are_neighbours(*pair, base_link)
+        ]
+        self._set_pairs(pairs, robot.collision.clearance)
+        self._exclude_touching(home)
+
+    def _set_parts(self, parts: list[Part], arm: mujoco.MjModel) -> None:
         self.parts = tuple(parts)
         self.model = _build_model(parts, arm)
         """Bodies and joints of the arm, with one geom for each part but planes."""
         count = max((len(part.solid.vertices) for part in parts), default=1)
-        vertices = np.array([_padded(part.solid.vertices, count) for part in parts])
+        vertices = np.array([padded(part.solid.vertices, count) for part in parts])
         self.columns = np.ascontiguousarray(vertices.transpose(0, 2, 1))
         """Vertices (parts, 3, m) in the frames of their bodies [m]; the first one is repeated."""
         self.radii = np.array([part.solid.radius for part in parts])
@@ -82,15 +94,6 @@ class CollisionModel:
         """Geom of each part (parts,); -1: it is a plane."""
         for index in range(self.model.ngeom):
             self.geoms[int(self.model.geom(index).name)] = index
-        ignored = _ignored_pairs(robot)
-        pairs = [
-            pair
-            for pair in self._possible_pairs()
-            if frozenset(self.parts[one].name for one in pair) not in ignored
-            and not self._are_neighbours(*pair, base_link)
-        ]
-        self._set_pairs(pairs, robot.collision.clearance)
-        self._exclude_touching(home)
 
     def _possible_pairs(self) -> Iterator[tuple[int, int]]:
         for one, other in itertools.combinations(range(len(self.parts)), 2):
@@ -112,6 +115,18 @@ class CollisionModel:
         joints = np.arange(1, self.model.nbody)
         self.between = (joints > first[:, None]) & (joints <= last[:, None])
         """Which joints move one part of a pair against the other (pairs, nv)."""
+        self._set_geoms()
+
+    def _set_geoms(self) -> None:
+        # MuJoCo 3.3 returns the segment reversed if the types are in descending order.
+        pairs, types = self.geoms[self.pairs], self.model.geom_type
+        swaps = (types[pairs[:, 0]] > types[pairs[:, 1]]) & (pairs[:, 0] >= 0)
+        self.pair_geoms: list[list[int]] = np.where(swaps[:, None], pairs[:, ::-1], pairs).tolist()
+        """Geoms of each pair, in the order in which MuJoCo wants them."""
+        self.signs = np.where(swaps, -1.0, 1.0)
+        """-1 if that is the reverse order (pairs,)."""
+        self.pair_radii = self.radii[self.pairs].sum(axis=1)
+        """Sums of the radii of both parts (pairs,) [m]."""
 
     def _exclude_touching(self, home: Vector) -> None:
         """Exclude parts that touch at home, or always; no clearance is larger than at home."""
@@ -153,12 +168,6 @@ class PairDistances:
         self._collision, self._model = collision, collision.model
         self.data = mujoco.MjData(collision.model)
         self._rotations = self.data.xmat.reshape(-1, 3, 3)
-        # MuJoCo 3.3 returns the segment reversed if the types are in descending order.
-        pairs, types = collision.geoms[collision.pairs], collision.model.geom_type
-        swaps = (types[pairs[:, 0]] > types[pairs[:, 1]]) & (pairs[:, 0] >= 0)
-        self._geoms = np.where(swaps[:, None], pairs[:, ::-1], pairs).tolist()
-        self._signs = np.where(swaps, -1.0, 1.0)
-        self._radii = collision.radii[collision.pairs].sum(axis=1)
         normals = [part.solid.normal for part in collision.parts]
         self._plane_normals = {
             index: normal
@@ -176,6 +185,13 @@ class PairDistances:
         normals, _, far = self._planes(pairs, most)
         return np.where(far, most, self.gaps(pairs, normals))
 
+    def least(self, parts: Indices) -> Vector:
+        """Return lower bounds of the distances of pairs of parts (p, 2) [m]."""
+        collision = self._collision
+        places = self.data.xpos[collision.bodies] + self._centres()
+        apart = np.linalg.norm(places[parts[:, 0]] - places[parts[:, 1]], axis=1)
+        return np.asarray(apart - collision.sizes[parts].sum(axis=1))
+
     def reach(self) -> Vector:
         """
         Return the largest distances of points of last parts from joint axes (pairs, nv) [m].
@@ -184,15 +200,19 @@ class PairDistances:
         joint, and 0 for a joint that is not between them.
         """
         collision, data = self._collision, self.data
-        bodies = collision.bodies
-        turned = (self._rotations[bodies] @ collision.centres[:, :, None])[:, :, 0]
-        away = (data.xpos[bodies] + turned)[:, None] - data.xanchor
+        away = (data.xpos[collision.bodies] + self._centres())[:, None] - data.xanchor
         along = (away * data.xaxis).sum(axis=2)
         squares = np.maximum((away * away).sum(axis=2) - along * along, 0.0)
         reach = np.sqrt(squares) + collision.sizes[:, None]
         if collision.slides.any():
             reach[:, collision.slides] = 1.0
         return np.asarray(collision.between * reach[collision.pairs[:, 1]])
+
+    def _centres(self) -> Vector:
+        """Return the centres of the parts relative to their bodies, in the base frame (m, 3)."""
+        collision = self._collision
+        turns = self._rotations[collision.bodies]
+        return np.asarray((turns @ collision.centres[:, :, None])[:, :, 0])
 
     def planes(self, pairs: Indices, most: float) -> tuple[Vector, Vector, NDArray[np.bool_]]:
         """
@@ -220,9 +240,9 @@ class PairDistances:
 
     def _planes(self, pairs: Indices, most: float) -> tuple[Vector, Vector, NDArray[np.bool_]]:
         """Return the same as ``planes``, in the base frame."""
-        model, data, geoms = self._model, self.data, self._geoms
+        model, data, geoms = self._model, self.data, self._collision.pair_geoms
         segments, distances = np.zeros((len(pairs), 6)), np.ones(len(pairs))
-        beyond = self._radii[pairs] + most
+        beyond = self._collision.pair_radii[pairs] + most
         for index, (pair, limit) in enumerate(zip(pairs.tolist(), beyond.tolist(), strict=True)):
             if pair in self._plane_normals:
                 normal = self._plane_normals[pair]
@@ -243,7 +263,7 @@ class PairDistances:
             apart = data.geom_xpos[other] - data.geom_xpos[one] + (0.0, 0.0, 1e-9)
             normals[index], distances[index] = apart, 1.0
             sizes[index] = math.sqrt(apart @ apart)
-        swapped = self._signs[pairs]
+        swapped = self._collision.signs[pairs]
         signs = np.where(distances < 0.0, -1.0, 1.0) * swapped
         points = np.where(swapped[:, None] < 0.0, segments[:, :3], segments[:, 3:])
         return normals * (signs / sizes)[:, None], points, far
@@ -266,7 +286,7 @@ class PairDistances:
         top = (rows @ turns[base] @ collision.columns[first])[:, 0].max(axis=1)
         low = (rows @ turns[body] @ collision.columns[last])[:, 0].min(axis=1)
         apart = (normals * (places[body] - places[base])).sum(axis=1)
-        return np.asarray(apart + low - top - self._radii[pairs])
+        return np.asarray(apart + low - top - collision.pair_radii[pairs])
 
     def _turns(self, pairs: Indices) -> Vector:
         """Return the rotations of the bodies of first parts in the base frame (p, 3, 3)."""
@@ -308,7 +328,7 @@ def read_parts(
     return parts, missing
 
 
-def _ignored_pairs(robot: Robot) -> set[frozenset[str]]:
+def ignored_pairs(robot: Robot) -> set[frozenset[str]]:
     """Return the pairs of links that may touch: those of the robot file and of its SRDF."""
     pairs = {frozenset(pair) for pair in robot.collision.ignore}
     if robot.collision.srdf:
@@ -396,7 +416,7 @@ def _add_geom(body: Element, assets: Element, name: str, solid: Solid) -> None:
         geom.attrib.update(type='mesh', mesh=name)
 
 
-def _padded(vertices: Vector, count: int) -> Vector:
+def padded(vertices: Vector, count: int) -> Vector:
     return np.vstack((vertices, np.repeat(vertices[:1], count - len(vertices), axis=0)))
 
 

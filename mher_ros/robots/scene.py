@@ -27,6 +27,10 @@ class CollisionOptions:
     """Pairs of links, or of a link and an obstacle, that may touch."""
     srdf: str = ''
     """Address of an SRDF, whose pairs of ``disable_collisions`` may touch; empty: none."""
+    obstacle_speed: float = 0.2
+    """Largest speed of an obstacle that moves [m/s]."""
+    obstacle_timeout: float = 0.5
+    """Time without an update after which the place of such an obstacle is not known [s]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +62,12 @@ def read_collision(settings: Settings, has_scene: bool) -> CollisionOptions:
         clearance=settings.number('clearance', CollisionOptions.clearance, low=1e-3, high=0.5),
         ignore=settings.pairs('ignore'),
         srdf=settings.text('srdf', ''),
+        obstacle_speed=settings.number(
+            'obstacle_speed', CollisionOptions.obstacle_speed, low=0.0, high=2.0
+        ),
+        obstacle_timeout=settings.number(
+            'obstacle_timeout', CollisionOptions.obstacle_timeout, low=0.05, high=10.0
+        ),
     )
     settings.finish()
     return options

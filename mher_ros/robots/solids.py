@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from mher_ros.files import read_at_most
 from mher_ros.robots.description import DescriptionError, Pose
 from mher_ros.robots.model_file import find_file
-from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.scene import Obstacle, Vector3
 from mher_ros.robots.urdf import numbers_of
 import mujoco
 import numpy as np
@@ -73,15 +73,18 @@ class Solid:
 
 def obstacle_solid(obstacle: Obstacle) -> Solid:
     """Return an obstacle in the base frame."""
-    if obstacle.shape == 'box':
-        solid = _box(np.array(obstacle.size))
-    elif obstacle.shape == 'sphere':
-        solid = Solid(np.zeros((1, 3)), obstacle.size[0])
-    elif obstacle.shape == 'cylinder':
-        solid = _cylinder(*obstacle.size[:2])
-    else:
-        solid = Solid(np.zeros((1, 3)), normal=np.array((0.0, 0.0, 1.0)))
-    return solid.at(obstacle.pose)
+    return shape_solid(obstacle.shape, obstacle.size).at(obstacle.pose)
+
+
+def shape_solid(shape: str, size: Vector3) -> Solid:
+    """Return a shape of the size of an ``Obstacle``, at the origin."""
+    if shape == 'box':
+        return _box(np.array(size))
+    if shape == 'sphere':
+        return Solid(np.zeros((1, 3)), size[0])
+    if shape == 'cylinder':
+        return _cylinder(*size[:2])
+    return Solid(np.zeros((1, 3)), normal=np.array((0.0, 0.0, 1.0)))
 
 
 def urdf_solid(shape: Element, folder: Path) -> Solid:

@@ -18,9 +18,11 @@ ON_THE_FACE = 1e-6  # rounding error up to which a goal is inside [m]
 
 
 class Refusal(str, enum.Enum):
-    """Reasons to refuse a goal, besides the codes of ``Status``."""
+    """Reasons to refuse a goal, besides the codes of ``Status``, or an obstacle."""
 
     BAD_MESSAGE = 'bad_message'
+    BAD_SIZE = 'bad_size'
+    """Size or place of an obstacle."""
     FRAME_UNKNOWN = 'frame_unknown'
     INSIDE_OBSTACLE = 'inside_obstacle'
     IN_COLLISION = 'in_collision'
@@ -30,6 +32,12 @@ class Refusal(str, enum.Enum):
     OUTSIDE_WORKSPACE = 'outside_workspace'
     SUPERSEDED = 'superseded'
     """Another goal was received."""
+    TOO_FAST = 'too_fast'
+    """An obstacle; it is not refused."""
+    TOO_MANY = 'too_many'
+    """Obstacles."""
+    UNSUPPORTED = 'unsupported'
+    """Type of an obstacle."""
 
 
 class GoalError(MherError, ValueError):

@@ -24,7 +24,7 @@ class Colour:
     AHEAD, REACHED = (1.0, 0.6, 0.0, 0.6), (0.1, 0.8, 0.2, 0.6)
     WORKSPACE, BOX = (0.6, 0.6, 0.6, 0.6), (0.9, 0.1, 0.1, 0.6)
     TRAIL, MOTION = (1.0, 0.6, 0.0, 0.9), (0.1, 0.4, 0.9, 0.9)
-    VIRTUAL = (0.6, 0.2, 0.8, 0.8)
+    VIRTUAL, OBSTACLE = (0.6, 0.2, 0.8, 0.8), (0.55, 0.42, 0.35, 0.8)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,7 @@ from mher_ros.control.reachability import NEAR, Reachability
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Span
 from mher_ros.robots.scene import CollisionOptions, Obstacle
+from mher_ros.robots.solids import obstacle_solid
 from mher_ros.robots.workspace import GoalError, Workspace
 import numpy as np
 import pytest
@@ -197,3 +198,19 @@ def test_without_obstacles_few_goals_are_refused(name):
         except GoalError:
             refused += 1
     assert refused <= 1
+
+
+def test_goals_in_and_at_obstacles_that_come_later_are_refused_while_these_are_there():
+    robot, arm = load_arm('ur5e', avoids_collisions=True)
+    slots, home = arm.obstacle_slots(), home_of(robot, arm)
+    reachability, goal = Reachability(arm, slots), arm.tool_position(home)
+    reachability.check_goal(goal, home, None)
+    for shift, code in ((0.0, 'inside_obstacle'), (0.11, 'in_collision')):
+        place = tuple(goal + (0.0, 0.0, shift))
+        ball = Obstacle('ball/1', 'sphere', place, size=(0.1, 0.0, 0.0))
+        slots.put(5, ball.name, obstacle_solid(ball), 0.0, 0.0)
+        with pytest.raises(GoalError, match='ball/1') as refused:
+            reachability.check_goal(goal, home, None)
+        assert refused.value.code == code
+    slots.remove(5)
+    reachability.check_goal(goal, home, None)

@@ -2,6 +2,7 @@
 
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import CollisionModel, PairDistances
+from mher_ros.robots.obstacle_slots import ObstacleSlots, SLOTS
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +13,7 @@ AWAY = 0.02  # most speed with which a pair must part, so that a curved motion i
 AT_LIMIT = 0.01  # distance beyond the clearance at which parts hold each other back [m]
 FARTHEST = 0.5  # distance up to which distances are computed [m]
 ROUNDING = 1e-9  # of a distance [m]
+DELAY = 0.25  # largest delay of a motion: 0.15 of an arm and 0.1 of a late command [s]
 NO_PAIRS = np.empty(0, np.int_)
 
 
@@ -54,6 +56,7 @@ class CollisionLimit:
         self._gradients = np.zeros((count, joints))
         self._is_near, self._active = np.zeros(count, bool), NO_PAIRS
         self._speeds, self._seconds = np.zeros(len(self._dofs)), period
+        self._farthest = FARTHEST
 
     def prepare(
         self,
@@ -75,6 +78,7 @@ class CollisionLimit:
         self._posture = posture
         self._here.move(posture)
         self._reach = self._here.reach()
+        self._take_changes(time)
         self._speeds, self._seconds = speeds, self._period + 0.5 * time
         farther = speeds * self._seconds
         if room is not None:
@@ -92,6 +96,13 @@ class CollisionLimit:
         self._active = near[self._can_touch(near)]
         self._renew(self._active)
         self._take_room(self._active, room)
+
+    def _take_changes(self, time: float) -> None:
+        """Prepare for commands after which the joints brake in ``time`` [s]."""
+
+    def _needed_for(self, time: float) -> Vector:
+        """Return the least distances of a motion whose joints brake in ``time`` [s] (pairs,)."""
+        return self._needed
 
     def _can_touch(self, pairs: Indices) -> NDArray[np.bool_]:
         """Return which pairs the next command could bring too close (p,)."""
@@ -125,10 +136,14 @@ class CollisionLimit:
         rows = np.concatenate((self._gradients[near], corners))[:, self._dofs]
         return -rows, np.concatenate((bounds, bounds))
 
-    def is_clear(self, displacements: Vector) -> bool:
-        """Return whether the joints can move by these displacements (k,) in proportion."""
-        travel = self._travel(self._all(np.abs(displacements)))
-        near = np.flatnonzero(self._least - travel < self._needed)
+    def is_clear(self, displacements: Vector, time: float) -> bool:
+        """
+        Return whether the joints can move by these displacements (k,) in proportion.
+
+        ``time``: that in which they brake after the next command, and since ``prepare`` [s].
+        """
+        travel, needed = self._travel(self._all(np.abs(displacements))), self._needed_for(time)
+        near = np.flatnonzero(self._least - travel < needed)
         if not near.size:
             return True
         unknown = near[~self._is_near[near]]
@@ -140,7 +155,7 @@ class CollisionLimit:
         here, there = self._here, self._there
         there.move(end)
         start = self._least[near]
-        least = np.minimum(self._needed[near], start) - ROUNDING
+        least = np.minimum(needed[near], start) - ROUNDING
         curved = self._curved(near, displacements)
         # Seen from the first part of a pair, only the joints between them move the last one.
         gaps = there.gaps(near, there.in_base(near, self._normals[near]))
@@ -148,7 +163,7 @@ class CollisionLimit:
         if not left.any():
             return True
         near, curved, least = near[left], curved[left], least[left]
-        normals, _, _ = there.planes(near, FARTHEST)
+        normals, _, _ = there.planes(near, self._farthest)
         end_gaps = there.gaps(near, there.in_base(near, normals))
         start_gaps = here.gaps(near, here.in_base(near, normals))
         return bool((_smallest(start_gaps, end_gaps, curved) >= least).all())
@@ -169,9 +184,11 @@ class CollisionLimit:
     def _renew(self, pairs: Indices) -> None:
         """Find the planes between parts at the posture of ``prepare``, and update distances."""
         if pairs.size:
-            self._normals[pairs], self._points[pairs], far = self._here.planes(pairs, FARTHEST)
+            self._normals[pairs], self._points[pairs], far = self._here.planes(
+                pairs, self._farthest
+            )
             self._update(pairs)
-            self._least[pairs[far]] = FARTHEST
+            self._least[pairs[far]] = self._farthest
 
     def _update(self, pairs: Indices) -> None:
         """Compute distances and their gradients at the posture of ``prepare``."""
@@ -215,6 +232,37 @@ class CollisionLimit:
         moved = np.zeros(self._between.shape[1])
         moved[self._dofs] = displacements
         return moved
+
+
+class ObstacleLimit(CollisionLimit):
+    r"""
+    The same for obstacles that come, move and go.
+
+    An obstacle that moves may have come nearer since its place was known, and may do so until the
+    arm rests. Its pairs have the clearance :math:`c + v t`, with its largest speed :math:`v`, and
+    the time :math:`t` from then until the arm has carried out the last command of braking.
+    """
+
+    now = 0.0
+    """Time of the next command [s]."""
+
+    def __init__(self, arm: ArmModel, slots: ObstacleSlots, period: float) -> None:
+        super().__init__(arm, slots, period)
+        self._slots, self._seen = slots, np.zeros(SLOTS, np.int_)
+        self._braking = 0.0  # time for which distances are prepared [s]
+
+    def _take_changes(self, time: float) -> None:
+        slots, self._braking = self._slots, time
+        self._clearances = slots.margins(self.now + self._period + time + DELAY)
+        self._farthest = FARTHEST + max(0.0, float(self._clearances.max()))
+        for slot in np.flatnonzero(self._seen != slots.versions).tolist():
+            pairs = slots.pairs_of(slot)
+            self._least[pairs] = self._here.least(slots.pairs[pairs])
+            self._is_near[pairs] = False
+        self._seen = slots.versions.copy()
+
+    def _needed_for(self, time: float) -> Vector:
+        return np.asarray(self._needed + self._slots.speeds * (time - self._braking))
 
 
 def _cross(one: Vector, other: Vector) -> Vector:

@@ -2,18 +2,18 @@
 
 import math
 
-from mher_ros.control.filter.collision_limit import CollisionLimit
+from mher_ros.control.filter.collision_limit import CollisionLimit, DELAY, ObstacleLimit
 from mher_ros.control.filter.motion_limiter import MotionLimiter
 from mher_ros.control.filter.motion_qp import MotionError, MotionQP
 from mher_ros.control.filter.safety_filter import SafetyFilter
 from mher_ros.control.motion import JointVelocities, length, Motion
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.obstacle_slots import ObstacleSlots
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-DELAY = 0.25  # largest delay of a motion: 0.15 of an arm and 0.1 of a late command [s]
 PLANNED = 0.85  # share of the joints' accelerations for plans, which are approximate
 SPEED = 0.98  # the same for the tool's speed
 UNSURE = 0.85  # share of the tool's limits for velocities: where the arm is, is less certain
@@ -73,7 +73,10 @@ class JointFilter(SafetyFilter):
         self._is_prepared = False
         self._time = period  # in which the joints brake after the last command
         collision = arm.collision
-        self._collisions = None if collision is None else CollisionLimit(arm, collision, period)
+        self._fixed = [] if collision is None else [CollisionLimit(arm, collision, period)]
+        self._obstacles: tuple[ObstacleSlots, ObstacleLimit] | None = None
+        self._collisions: list[CollisionLimit] = self._fixed
+        self._prepared_at = 0.0  # time at which distances were computed [s]
         # Displacements of commands that an arm with a delay has not carried out yet.
         self._pending = np.zeros((math.ceil(DELAY / period) if is_velocity else 0, self._count))
         self._room = np.zeros(self._count), np.zeros(self._count)
@@ -81,6 +84,10 @@ class JointFilter(SafetyFilter):
         model = arm.model
         offsets = (*model.body_pos[2:], model.site_pos[0])
         self._cubic = CUBIC * sum(length(offset) for offset in offsets)
+
+    def avoid(self, slots: ObstacleSlots) -> None:
+        """Keep the arm away from the obstacles in ``slots``, too."""
+        self._obstacles = slots, ObstacleLimit(self._arm, slots, self._period)
 
     def begin(self, positions: Vector) -> None:
         count = self._count
@@ -123,20 +130,29 @@ class JointFilter(SafetyFilter):
 
     def _prepare_collisions(self, start: Vector) -> None:
         """Compute distances at joint positions (n,)."""
-        if self._collisions is not None:
-            fastest = np.abs(self.joint_velocities) + self._most_change
-            # While it accelerates, the next braking motion takes a little longer than the last.
-            time = self._time + 2.0 * self._period
-            self._collisions.prepare(
-                start, fastest, time, self._room if self.is_velocity else None
-            )
-            self.obstruction = self._collisions.obstruction
+        self._collisions = self._fixed
+        if self._obstacles is not None and self._obstacles[0].is_used.any():
+            self._obstacles[1].now = self.now
+            self._collisions = [*self._fixed, self._obstacles[1]]
+        self.obstruction, self._prepared_at = '', self.now
+        if not self._collisions:
+            return
+        fastest = np.abs(self.joint_velocities) + self._most_change
+        # While it accelerates, the next braking motion takes a little longer than the last.
+        time = self._time + 2.0 * self._period
+        for one in self._collisions:
+            one.prepare(start, fastest, time, self._room if self.is_velocity else None)
+        self.obstruction = '; '.join(
+            one.obstruction for one in self._collisions if one.obstruction
+        )
 
     def _collision_rows(self) -> tuple[Vector, Vector]:
         """Return rows (m, k) and bounds (m,) of velocities that lead to no collision."""
-        if self._collisions is None:
+        if not self._collisions:
             return np.empty((0, self._count)), np.empty(0)
-        return self._collisions.rows(self.joint_velocities)
+        found = [one.rows(self.joint_velocities) for one in self._collisions]
+        rows, bounds = zip(*found, strict=True)
+        return np.concatenate(rows), np.concatenate(bounds)
 
     def _find_room(self, measured: Vector) -> tuple[Vector, Vector]:
         """
@@ -345,7 +361,8 @@ class JointFilter(SafetyFilter):
         if out.any():
             self._outward = out * (2.0 / time)
             return False
-        if self._collisions is not None and not self._collisions.is_clear(end - here):
+        lasts = time + self.now - self._prepared_at
+        if not all(one.is_clear(end - here, lasts) for one in self._collisions):
             self._collides = True
             return False
         self._time = time

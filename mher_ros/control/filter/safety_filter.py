@@ -40,6 +40,8 @@ class SafetyFilter(abc.ABC):
     joint_velocities: Vector | None = None
     """Displacement by the last command over one command period (k,) [rad/s or m/s]."""
 
+    now = 0.0
+    """Time of the next command [s]: obstacles may move until then."""
     obstruction = ''
     """What is too near to move on, for people; empty: nothing is."""
 

@@ -7,6 +7,7 @@ import time
 from mher_ros.control.command_path import CommandPath
 from mher_ros.control.command_rate import CommandRate
 from mher_ros.control.motion import Command
+from mher_ros.control.obstacle_tracker import ObstacleTracker
 from mher_ros.control.safety_monitor import Status
 from mher_ros.control.stop_latch import StopLatch
 from mher_ros.errors import ArmError, StopRequested
@@ -70,6 +71,8 @@ class ArmDriver:
         self._graph = GraphWatch(node, self._commands.topic if self._commands else None)
         self.is_active = False
         """Whether motions may begin."""
+        self.obstacles: ObstacleTracker | None = None
+        """Obstacles at run time; None: there cannot be any."""
         self._latch, self._stops_seen = latch, latch.now.stops
         self._received: int | None = None
         self._alone_at = time.monotonic()  # last time without a subscriber of the commands
@@ -135,7 +138,7 @@ class ArmDriver:
                 return
             now = self.clock.now()
             self.path.makes_ahead = not self.clock.is_simulated
-            self._check_surroundings()
+            self._check_surroundings(now)
             self._take_newest(now, raws)
             self.rate.states += len(raws)
             if raws:
@@ -204,11 +207,12 @@ class ArmDriver:
         self.path.sent(before, self.clock.now())
         return True
 
-    def _check_surroundings(self) -> None:
-        """Interrupt the motion because of a stopped clock or a second publisher."""
+    def _check_surroundings(self, now: float) -> None:
+        """Interrupt the motion because of a stopped clock, a second publisher or an obstacle."""
         self._stops_seen = self._latch.now.stops
         self.path.is_received = self._are_received()
         monitor, other = self.path.monitor, self._graph.other_commander
+        lost = '' if self.obstacles is None else self.obstacles.problem(now)
         if self.clock.standing_still:
             monitor.interrupt(Status.CLOCK_STOPPED, 'use_sim_time is set, but /clock has stopped')
         elif self._sources.are_several(time.monotonic()):
@@ -217,6 +221,8 @@ class ArmDriver:
             monitor.interrupt(Status.OTHER_COMMANDER, other)
         elif self.path.is_moving and self.subscribers == 0:
             monitor.interrupt(Status.NO_SUBSCRIBER, f'{self._topic} has no subscriber')
+        elif lost:
+            monitor.interrupt(Status.OBSTACLE_LOST, lost)
         else:
             monitor.resume()
 

@@ -92,10 +92,16 @@ class TrainMarkers(_MarkerPublisher):
 class DeployMarkers(_MarkerPublisher):
     """Publishes goal, workspace, the tool's box, its commanded velocity and its past path."""
 
-    def __init__(self, node: Node, status: DeploymentStatus, motion: Callable[[], Motion]) -> None:
-        """Show what ``motion`` returns, and the boxes of ``status``."""
+    def __init__(
+        self,
+        node: Node,
+        status: DeploymentStatus,
+        motion: Callable[[], Motion],
+        others: Callable[[], list[Marker]] = list,
+    ) -> None:
+        """Show what ``motion`` and ``others`` return, and the boxes of ``status``."""
         super().__init__(node, self._publish)
-        self._status, self._motion = status, motion
+        self._status, self._motion, self._others = status, motion, others
 
     def begin_trail(self) -> None:
         """Clear the path of the tool; any thread may call it."""
@@ -114,7 +120,9 @@ class DeployMarkers(_MarkerPublisher):
         # While the arm rests at its goal, its path remains visible.
         if tool is not None and (not trail or np.linalg.norm(tool - trail[-1]) > MOVED):
             self._trail.append(tool.copy())
-        self._publisher.publish(deployment_markers(self._status, motion, list(self._trail)))
+        array = deployment_markers(self._status, motion, list(self._trail))
+        array.markers += self._others()
+        self._publisher.publish(array)
 
 
 class RobotMarkers:

@@ -146,6 +146,13 @@ class DeploymentStatus(NodeStatus):
     answered_position: Point | None = None
     answered_frame: str = ''
     """That goal as it was received; the position is None if it was not finite."""
+    obstacles: int = 0
+    """Number of obstacles from the topic."""
+    obstacles_refused: int = 0
+    obstacle_answer: str = ''
+    """Code of the last refusal of an obstacle, or ``too_fast``; empty: there was none."""
+    obstacle_text: str = ''
+    """The same in a sentence for people."""
 
     @property
     def is_active(self) -> bool:

@@ -5,9 +5,11 @@ import dataclasses
 import math
 import time
 
+from mher_ros.control.filter.joint_filter import JointFilter
 from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.fit import check_fit, FitError
 from mher_ros.control.goal_controller import GoalController
+from mher_ros.control.obstacle_tracker import ObstacleTracker
 from mher_ros.control.reachability import Reachability
 from mher_ros.control.safety_monitor import SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
@@ -15,6 +17,7 @@ from mher_ros.interface import TaskInterface
 from mher_ros.options import option
 from mher_ros.policy.onnx_policy import find_policy, load
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Robot
 from mher_ros.robots.workspace import GoalError, place_workspace, Refusal
 from mher_ros.ros.bringup.node_spec import PolicyArguments
@@ -24,6 +27,7 @@ from mher_ros.ros.common.markers import DeployMarkers, Motion
 from mher_ros.ros.common.process import StopRequest
 from mher_ros.ros.common.status import box_of, DeploymentStatus, Level, point_of
 from mher_ros.ros.deploy.goal_input import check_sent, GoalInput
+from mher_ros.ros.deploy.obstacle_input import ObstacleInput
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -87,7 +91,9 @@ class Deployment:
         self.output = robot.output if options.output == 'robot' else options.output
         self.arm = arm = ArmModel(robot, model_text(node, robot, stop, options.model_timeout))
         self.workspace = workspace = place_workspace(interface, robot)
-        self._reachability = Reachability(arm)
+        joints = OUTPUTS[self.output].of_joints
+        slots = arm.obstacle_slots() if joints else None
+        self._reachability = Reachability(arm, slots)
         missed = self._reachability.check_workspace(workspace)
         if missed:
             self._logger.warning(f'corners of the workspace that the arm cannot reach: {missed}')
@@ -131,7 +137,15 @@ class Deployment:
             lambda: self.counts_from,
         )
         self._active_since = 0  # time.monotonic_ns
-        self._markers = DeployMarkers(node, fixed, self.motion)
+        self._obstacles: ObstacleInput | None = None
+        if slots is not None and isinstance(self.path.filter, JointFilter):
+            self.path.filter.avoid(slots)
+            self.driver.obstacles = ObstacleTracker(slots, robot.collision)
+            self._obstacles = ObstacleInput(
+                node, self.driver, self.driver.obstacles, self._goals.frames
+            )
+        shown = list if self._obstacles is None else self._obstacles.markers
+        self._markers = DeployMarkers(node, fixed, self.motion, shown)
         trained = policy.contract.evaluation.get('success_rate')
         success = '' if trained is None else f', success {trained:g}'
         moves = 'a straight line in the workspace of ' if options.controller != 'policy' else ''
@@ -168,7 +182,7 @@ class Deployment:
         with self.driver.lock:
             to, monitor = self.controller, self.path.monitor
             monitor.update_stop()  # so that state and stop agree
-            distance = to.distance
+            distance, told = to.distance, self._obstacles
             return dataclasses.replace(
                 self._goals.status,
                 state=monitor.status.code,
@@ -181,6 +195,7 @@ class Deployment:
                 distance=distance if math.isfinite(distance) else None,
                 reached=to.reached,
                 last_drop=monitor.last_drop,
+                **({} if told is None else told.figures()),
             )
 
     def figures(self) -> dict[str, str]:
@@ -195,6 +210,8 @@ class Deployment:
 
     def close(self) -> None:
         """Close topics and services."""
+        if self._obstacles is not None:
+            self._obstacles.close()
         self._goals.close()
         self._markers.close()
         self.driver.close()

@@ -93,7 +93,7 @@ class GoalInput:
         self._counts_from = counts_from
         self._goal = np.array(start, np.float64)
         self._told, self._told_at = '', 0.0
-        self._frames = Frames(node, status.frame)
+        self.frames = Frames(node, status.frame)
         self._waiting: _Goal | None = None
         self._times = SteadyTimes()
         self._look = node.create_timer(LOOK, self._times.look, clock=STEADY)
@@ -125,7 +125,7 @@ class GoalInput:
         self._node.destroy_timer(self._retry)
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
-        self._frames.close()
+        self.frames.close()
 
     def _take_pose(self, message: PoseStamped, info: Any) -> None:
         pose = message.pose
@@ -136,11 +136,11 @@ class GoalInput:
 
     def _take_released(self, position: Vector, sent: int) -> None:
         self._supersede()
-        goal = _Goal('the goal marker', self._frames.base, position, sent=self._times.of(sent))
+        goal = _Goal('the goal marker', self.frames.base, position, sent=self._times.of(sent))
         self._offer(goal, position)
 
     def _refuse_marker(self, error: MessageError) -> None:
-        goal = _Goal('the goal marker', self._frames.base)
+        goal = _Goal('the goal marker', self.frames.base)
         self._refuse(GoalError(str(error), Refusal.BAD_MESSAGE), goal)
 
     def _take(self, source: str, header: Any, info: Any, place: Any, turn: Any = None) -> None:
@@ -181,7 +181,7 @@ class GoalInput:
             numbers += [*numbers_of(turn), turn.w]
         if not np.isfinite(numbers).all():
             raise GoalError(f'finite numbers are expected, got {numbers}', Refusal.BAD_MESSAGE)
-        rotation, translation = self._frames.placement(header)
+        rotation, translation = self.frames.placement(header)
         if turn is not None and position[2] == turn.x == turn.y == 0.0:
             tool = self._tool()
             if tool is None:

@@ -230,7 +230,7 @@ def test_motions_that_are_clear_are_so_at_every_point(seed):
         at_start = query.evaluate(every)
         moved = random.normal(0.0, 0.1, 7)
         limit.prepare(start, np.abs(moved), 0.1)
-        if not limit.is_clear(moved):
+        if not limit.is_clear(moved, 0.1):
             continue
         clear += 1
         for part in np.linspace(0.0, 1.0, 21):

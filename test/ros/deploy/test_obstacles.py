@@ -1,0 +1,208 @@
+"""Obstacles on the topic ``obstacles``, in front of an arm that moves."""
+
+import dataclasses
+
+from arm_models import load_arm, model_text
+from deployed_policy import DeployedPolicy, HIGH, LOW
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.collision_model import PairDistances
+from mher_ros.robots.obstacle_slots import SLOTS
+from mher_ros.robots.robot import load_robot
+from mher_ros.robots.scene import CollisionOptions, Obstacle
+from mher_ros.ros.common.status import ACCEPTED
+import numpy as np
+import pytest
+from visualization_msgs.msg import Marker, MarkerArray
+
+pytestmark = pytest.mark.ros
+
+CLEARANCE, TIMEOUT = 0.01, 0.5
+GIVE_UP = 15.0
+"""Time without progress [s]: a busy machine must not drop a goal on the way."""
+RADIUS = 0.06
+FILE = load_robot('fetch').folder / 'fetch.yaml'
+
+
+@pytest.fixture(scope='module')
+def shared(shared_world, policy, tmp_path_factory):
+    """Return a node with its arm that tests take turns with."""
+    path = tmp_path_factory.mktemp('robot') / 'fetch.yaml'
+    text = f'collision: {{clearance: {CLEARANCE}, obstacle_timeout: {TIMEOUT}}}\n'
+    path.write_text(FILE.read_text() + text)
+    options = {'robot': str(path), 'safety.progress_timeout': GIVE_UP}
+    deployed = DeployedPolicy(shared_world, policy, 'joint_trajectory', **options)
+    deployed.wait_until_active()
+    deployed.obstacles = deployed.peer.talk(MarkerArray, 'obstacles')
+    yield deployed
+    deployed.close()
+
+
+@pytest.fixture
+def deployed(shared):
+    """Return the node, without obstacles, and with an arm that is at rest at the low corner."""
+    publish(shared, marker(action=Marker.DELETEALL))
+    shared.wait_for_status(lambda status: status.obstacles == 0 and status.state != LOST)
+    shared.go(LOW)
+    shared.wait_until_reached()
+    return shared
+
+
+LOST = 'obstacle_lost'
+
+
+def marker(position=(0.0, 0.0, 0.0), kind=Marker.SPHERE, **changes):
+    found = Marker(type=kind, ns=changes.pop('ns', 'block'), id=changes.pop('id', 7))
+    found.header.frame_id = changes.pop('frame', 'world')
+    found.pose.position.x, found.pose.position.y, found.pose.position.z = map(float, position)
+    edges = changes.pop('scale', (2.0 * RADIUS,) * 3)
+    found.scale.x, found.scale.y, found.scale.z = map(float, edges)
+    for name, value in changes.items():
+        setattr(found, name, value)
+    return found
+
+
+def publish(deployed, *markers):
+    deployed.obstacles.publish(MarkerArray(markers=list(markers)))
+
+
+def nearest(positions, place):
+    """Return the distance of a ball of ``RADIUS`` from the arm, as one of the robot file [m]."""
+    ball = Obstacle('ball', 'sphere', tuple(map(float, place)), size=(RADIUS, 0.0, 0.0))
+    robot, _ = load_arm('fetch')
+    options = CollisionOptions(enabled=True)
+    robot = dataclasses.replace(robot, scene=(ball,), collision=options)
+    arm = ArmModel(robot, model_text('fetch'))
+    query = PairDistances(arm.collision)
+    query.move(positions[arm.order])
+    pairs = [
+        pair for pair in range(len(arm.collision.pairs)) if 'ball' in arm.collision.names(pair)
+    ]
+    return query.evaluate(np.array(pairs)).min()
+
+
+def block(deployed):
+    """Send the arm to a goal, put a ball there meanwhile, and return when the arm rests."""
+    deployed.move()
+    goal = np.array(deployed.status().goal)
+    publish(deployed, marker(goal))
+    deployed.wait_for_status(lambda status: status.obstacles == 1)
+    last = [np.zeros(3), 0]
+
+    def rests():
+        is_still = np.linalg.norm(deployed.arm.tool - last[0]) < 1e-4
+        last[:] = deployed.arm.tool, last[1] + 1 if is_still else 0
+        return last[1] > 50
+
+    deployed.peer.wait_until(rests, 'the arm rests', deployed.status)
+    return goal
+
+
+def test_an_arm_stops_short_of_an_obstacle_and_goes_on_once_it_is_deleted(deployed):
+    goal = block(deployed)
+    assert np.linalg.norm(deployed.arm.tool - goal) > RADIUS
+    assert CLEARANCE - 1e-3 < nearest(deployed.arm.positions, goal) < CLEARANCE + 0.05
+    assert deployed.status().state == 'running'
+    publish(deployed, marker(action=Marker.DELETE))
+    deployed.wait_until_reached()
+
+
+def test_a_goal_that_is_blocked_is_dropped_and_the_obstacle_is_named(deployed):
+    block(deployed)
+    dropped = deployed.wait_for_status(lambda status: status.state == 'no_progress')
+    assert 'block/7' in dropped.reason
+
+
+def test_a_goal_inside_an_obstacle_is_refused(deployed):
+    publish(deployed, marker((LOW + HIGH) / 2))
+    deployed.wait_for_status(lambda status: status.obstacles == 1)
+    answered = deployed.send((LOW + HIGH) / 2)
+    assert answered.answer == 'inside_obstacle'
+    assert 'block/7' in answered.answer_text
+
+
+WRONG = {
+    'frame_unknown': marker(frame='nowhere'),
+    'bad_size': marker(scale=(0.1, 0.0, 0.1)),
+    'bad_message': marker((0.0, float('nan'), 0.0)),
+    'unsupported': marker(kind=Marker.TEXT_VIEW_FACING),
+}
+
+
+@pytest.mark.parametrize('code', sorted(WRONG))
+def test_what_cannot_be_used_is_refused_and_that_is_said(deployed, code):
+    before = deployed.status().obstacles_refused
+    publish(deployed, WRONG[code])
+    refused = deployed.wait_for_status(lambda status: status.obstacles_refused > before)
+    assert refused.obstacle_answer == code
+    assert refused.obstacle_text.startswith('block/7: ')
+    assert refused.obstacles == 0
+    figures = deployed.peer.figures('policy_node')
+    assert figures['obstacle_text'] == refused.obstacle_text
+    assert deployed.go() is not None  # there was none before: the arm may move
+
+
+def test_more_than_there_are_slots_are_refused(deployed):
+    publish(deployed, *(marker((0.0, 0.0, 3.0), id=number) for number in range(SLOTS + 1)))
+    full = deployed.wait_for_status(lambda status: status.obstacles == SLOTS)
+    assert full.obstacle_answer == 'too_many'
+    assert full.obstacle_text.startswith(f'block/{SLOTS}: ')
+
+
+def lose(deployed, how):
+    """Expect that the arm brakes, and that no goal is accepted."""
+    deployed.expect_one_stop(how)
+    lost = deployed.wait_for_status(lambda status: status.state == LOST)
+    assert lost.last_drop == LOST
+    assert 'block/7' in lost.reason or 'moving/7' in lost.reason
+    assert deployed.send(deployed.far_goal()).answer == LOST
+
+
+def test_an_obstacle_whose_frame_is_lost_stops_the_arm_until_it_is_known(deployed):
+    publish(deployed, marker((0.0, 0.0, 3.0)))
+    deployed.wait_for_status(lambda status: status.obstacles == 1)
+    deployed.move()
+    lose(deployed, lambda: publish(deployed, marker((0.0, 0.0, 3.0), frame='nowhere')))
+    publish(deployed, marker((0.0, 0.0, 3.0)))
+    deployed.wait_for_status(lambda status: status.state == 'no_goal')
+    deployed.go()
+
+
+def test_an_obstacle_that_moves_and_is_no_longer_updated_stops_the_arm(deployed):
+    deployed.move()
+    lose(deployed, lambda: publish(deployed, marker((0.0, 0.0, 3.0), ns='moving')))
+    publish(deployed, marker(ns='moving', action=Marker.DELETE))
+    deployed.wait_for_status(lambda status: status.state == 'no_goal')
+    deployed.go()
+
+
+def test_a_malformed_message_changes_nothing(deployed):
+    publish(deployed, marker((0.0, 0.0, 3.0)))
+    deployed.wait_for_status(lambda status: status.obstacles == 1)
+    deployed.obstacles.publish(b'\x00\x01\x00\x00\xff\xff\xff\x7f' + b'\x00' * 8)
+    figures = deployed.peer.figures(
+        'policy_node', lambda figures: int(figures['malformed messages']) > 0
+    )
+    assert figures['obstacles'] == '1'
+    deployed.go()
+
+
+def test_obstacles_are_shown(deployed):
+    markers = deployed.peer.listen(MarkerArray, 'policy_node/markers')
+    publish(deployed, marker((0.3, 0.2, 3.0), kind=Marker.CYLINDER, scale=(0.1, 0.1, 0.5)))
+
+    def shown(array):
+        return [one for one in array.markers if one.ns == 'obstacles' and one.action == Marker.ADD]
+
+    (found,) = shown(markers.wait_for(shown))
+    assert (found.type, found.header.frame_id) == (Marker.CYLINDER, 'world')
+    assert (found.pose.position.x, found.scale.z) == (0.3, 0.5)
+    publish(deployed, marker(action=Marker.DELETE))
+    gone = markers.wait_for(lambda array: not shown(array))
+    assert sum(one.ns == 'obstacles' for one in gone.markers) == SLOTS
+
+
+def test_without_collision_avoidance_nobody_subscribes(deploy):
+    deployed = deploy('joint_trajectory')
+    deployed.wait_until_active()
+    assert deployed.peer.node.count_subscribers('obstacles') == 0
+    assert deployed.send(deployed.far_goal()).answer == ACCEPTED
