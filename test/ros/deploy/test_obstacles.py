@@ -32,6 +32,7 @@ def shared(shared_world, policy, tmp_path_factory):
     options = {'robot': str(path), 'safety.progress_timeout': GIVE_UP}
     deployed = DeployedPolicy(shared_world, policy, 'joint_trajectory', **options)
     deployed.wait_until_active()
+    deployed.wait_for_status(lambda status: status.state == 'no_goal')
     deployed.obstacles = deployed.peer.talk(MarkerArray, 'obstacles')
     yield deployed
     deployed.close()
@@ -204,5 +205,6 @@ def test_obstacles_are_shown(deployed):
 def test_without_collision_avoidance_nobody_subscribes(deploy):
     deployed = deploy('joint_trajectory')
     deployed.wait_until_active()
+    deployed.wait_for_status(lambda status: status.state == 'no_goal')
     assert deployed.peer.node.count_subscribers('obstacles') == 0
     assert deployed.send(deployed.far_goal()).answer == ACCEPTED
