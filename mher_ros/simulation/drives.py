@@ -60,9 +60,4 @@ class Trajectory:
         """Return the set-point (k,) at the end of the next period [s]."""
         self._now += period
         # Of several points at the same time the last one counts.
-        after = int(np.searchsorted(self._times, self._now, side='right'))
-        if after == len(self._times):
-            return self._points[-1]
-        before = self._times[after - 1]
-        share = (self._now - before) / (self._times[after] - before)
-        return (1.0 - share) * self._points[after - 1] + share * self._points[after]
+        return np.array([np.interp(self._now, self._times, joint) for joint in self._points.T])

@@ -212,12 +212,8 @@ class RobotCheck:
         axis, turn, down = np.empty(3), np.empty(4), np.empty(4)
         mujoco.mju_rotVecQuat(axis, np.array((0.0, 0.0, 1.0)), orientation)
         # The smallest rotation from the tool's axis to straight down.
-        across = np.cross(axis, (0.0, 0.0, -1.0))
-        mujoco.mju_axisAngle2Quat(
-            turn,
-            across / max(float(np.linalg.norm(across)), 1e-9),
-            math.acos(np.clip(-axis[2], -1, 1)),
-        )
+        mujoco.mju_quatZ2Vec(turn, -axis)
+        mujoco.mju_negQuat(turn, turn)
         mujoco.mju_mulQuat(down, turn, orientation)
         result = self._reachability.solve(place, positions, down)
         return result.positions if result.reached else positions
