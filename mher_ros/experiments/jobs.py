@@ -140,17 +140,13 @@ def _run(job: Job) -> Result:
     from mher_ros.learning.run.session import train_in_memory
 
     started = time.monotonic()
-    config = job.config
-    if job.variant.recorder:
-        recorder = RECORDERS[job.variant.recorder](config)
-        rows = train_in_memory(config, [recorder], recorder.watch).rows
-        record = recorder.record
-    else:
-        rows, record = train_in_memory(config).rows, {}
+    config, name = job.config, job.variant.recorder
+    recorder = RECORDERS[name](config) if name else None
+    rows = train_in_memory(config, [recorder] if recorder else []).rows
     result = {
         'config': config.to_dict(),
         'rows': rows,
-        'record': record,
+        'record': recorder.record if recorder else {},
         'seconds': round(time.monotonic() - started, 3),
         'code': code_digest(),
         'versions': library_versions(),

@@ -7,7 +7,6 @@ from mher_ros.learning.config import RngStream, TrainConfig
 from mher_ros.learning.core.agent import Agent
 from mher_ros.learning.relabel.samplers import GoalCurriculum
 from mher_ros.learning.run.progress import Progress, Row
-from mher_ros.learning.run.trainer import Trainer
 from mher_ros.registry import Registry
 from mher_ros.tasks import make
 import numpy as np
@@ -25,18 +24,13 @@ class Recorder(Progress, abc.ABC):
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
         self.record: dict[str, Any] = {}
-        self._trainer: Trainer | None = None
 
     @abc.abstractmethod
     def note(self, agent: Agent, rng: np.random.Generator, row: Row) -> None:
         """Record values of the agent after the evaluation of ``row``."""
 
-    def watch(self, trainer: Trainer) -> None:
-        self._trainer = trainer
-
     def row(self, row: Row) -> None:
-        assert self._trainer is not None
-        agent = self._trainer.agent
+        agent = self.trainer.agent
         assert isinstance(agent, Agent)  # planners do not relabel goals
         rng = np.random.default_rng([self.config.seed, RngStream.RECORDS, agent.updates])
         with torch.no_grad():

@@ -18,6 +18,8 @@ WALL_TIME = 'wall_seconds'
 class Progress:
     """Callbacks of a run; the base class does nothing."""
 
+    trainer: Any = None  # the ``Trainer`` of the run, which sets it
+
     def resume(self, rows: Sequence[Row]) -> None:
         """Resume a run that has these rows."""
 

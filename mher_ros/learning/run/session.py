@@ -116,11 +116,10 @@ def start_training(
     workers: int | None = None,
     arm: tuple[Any, Evaluate] | None = None,
     export: bool = True,
-    on_start: Callable[[Trainer], None] = lambda trainer: None,
 ) -> tuple[Trainer, StopReason]:
     """Train in a folder, then export the policy unless the run was asked to stop."""
     # ``arm`` is an env and its evaluation; the default is the task in this process. Without
-    # ``resume`` the folder must not contain a run. ``on_start`` is called before the training.
+    # ``resume`` the folder must not contain a run.
     torch.set_num_threads(1)
     env, evaluate = arm or (
         make(config.task_name, config.task),
@@ -145,7 +144,6 @@ def start_training(
         with os_errors_as_option_errors(f'cannot write into the folder {folder}'):
             text = json.dumps(config.to_dict(), indent=2) + '\n'
             write_atomically(folder / CONFIG, text.encode())
-        on_start(trainer)
         reason = trainer.run(asked_to_stop, asked_to_save)
         stack.close()
         updates_complete = trainer.agent.updates and trainer.agent.policy is not None
@@ -154,16 +152,11 @@ def start_training(
     return trainer, reason
 
 
-def train_in_memory(
-    config: TrainConfig,
-    progress: Sequence[Progress] = (),
-    on_start: Callable[[Trainer], None] = lambda trainer: None,
-) -> Trainer:
-    """Train on one core without a folder; ``on_start`` is called before the training."""
+def train_in_memory(config: TrainConfig, progress: Sequence[Progress] = ()) -> Trainer:
+    """Train on one core without a folder."""
     torch.set_num_threads(1)
     evaluate = Evaluator(config.task_name, config.task, workers=1).run
     trainer = Trainer(config, make(config.task_name, config.task), evaluate, None, progress)
-    on_start(trainer)
     trainer.run()
     return trainer
 

@@ -60,6 +60,8 @@ class Trainer:
     ) -> None:
         self._config, self._env, self._evaluate = config, env, evaluate
         self._folder, self._progress = folder, progress
+        for listener in progress:
+            listener.trainer = self
         self.agent = make_learner(env.interface, config)
         self._recorder = EpisodeRecorder(env.interface, env.joint_names)
         self.rows: list[Row] = []

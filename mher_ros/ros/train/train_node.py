@@ -14,7 +14,6 @@ from mher_ros.learning.config import TrainConfig
 from mher_ros.learning.run.arguments import RunArguments
 from mher_ros.learning.run.progress import curve_of, Pace, Progress, Row, row_text
 from mher_ros.learning.run.session import ending_lines, plan_arguments, plan_text, start_training
-from mher_ros.learning.run.trainer import Trainer
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot
@@ -103,6 +102,8 @@ class TrainNode(Node):
         logger = self.get_logger()
         logger.info(plan_text(self.config, self.folder))
         evaluator = ArmEvaluator(self.env, self._progress.goals, self._progress.warning)
+        # It is called after the first reset of the arm, when there is a trainer.
+        self._markers.goal_offsets = lambda: self._progress.trainer.agent.goal_offsets
         try:
             trainer, ending = start_training(
                 self.folder,
@@ -112,7 +113,6 @@ class TrainNode(Node):
                 asked_to_stop=self._stop,
                 asked_to_save=self._take_save,
                 arm=(self.env, evaluator.run),
-                on_start=self._show_virtual_goals,
             )
         except ArmError:
             self._status.publish()  # with the stop that ended the run
@@ -122,9 +122,6 @@ class TrainNode(Node):
         resume = 'resume:=true out:='
         for line in ending_lines(trainer, ending, self.config, self.folder, resume):
             logger.info(line)
-
-    def _show_virtual_goals(self, trainer: Trainer) -> None:
-        self._markers.goal_offsets = lambda: trainer.agent.goal_offsets
 
     def _take_save(self) -> bool:
         if not self._save.is_set():
