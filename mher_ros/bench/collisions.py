@@ -212,16 +212,21 @@ class _Trial:
         return Obstacle(name, shape, _three(position), _three(rpy), _three(sizes))
 
     def _free(self, scene: list[Obstacle]) -> tuple[Obstacle, ...]:
-        """Move obstacles that are too near to the arm at home; the table stays."""
+        """Move obstacles that are too near to the arm at home; the table moves down."""
+        # The robot file may have collision avoidance off, and one half of the benchmark has.
+        collision = dataclasses.replace(self._robot.collision, enabled=True)
         while True:
-            robot = dataclasses.replace(self._robot, scene=tuple(scene))
+            robot = dataclasses.replace(self._robot, collision=collision, scene=tuple(scene))
             near = _near_home(_arm(robot))
             if not near:
                 return tuple(scene)
-            scene = [
-                self._obstacle(one.name) if one.name in near and one.name != 'table' else one
-                for one in scene
-            ]
+            scene = [self._moved(one) if one.name in near else one for one in scene]
+
+    def _moved(self, obstacle: Obstacle) -> Obstacle:
+        if obstacle.name != 'table':
+            return self._obstacle(obstacle.name)
+        x, y, z = obstacle.position
+        return dataclasses.replace(obstacle, position=(x, y, z - FREE))
 
 
 class _World(DynamicArm):

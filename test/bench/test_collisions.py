@@ -1,6 +1,9 @@
 """The benchmark of collisions, with few motions."""
 
 from mher_ros.bench import collisions
+from mher_ros.robots.robot import load_robot
+from mher_ros.simulation.dynamic_arm import DynamicArm
+import numpy as np
 import pytest
 
 
@@ -16,3 +19,12 @@ def test_an_arm_touches_nothing_among_obstacles_and_does_without_the_filter(monk
     off = [values for name, values in found.samples.items() if name.endswith('off')]
     assert sum(values['penetrations'] for values in off) > 0
     assert {row[1] for row in found.tables[0].rows} == {'on', 'off'}
+
+
+@pytest.mark.parametrize('name', ['fetch', 'ur5e'])
+def test_random_scenes_leave_the_arm_free_at_home(name):
+    # The robot files have collision avoidance off, as one half of the benchmark has.
+    trial = collisions._Trial(load_robot(name), 'robot', np.random.default_rng(0), is_on=False)
+    for _, robot in trial._scenes(4 * collisions.GOALS_PER_SCENE):
+        assert len(robot.scene) >= collisions.OBSTACLES
+        assert DynamicArm(robot, robot.output).data.ncon == 0
