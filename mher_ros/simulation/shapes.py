@@ -20,6 +20,7 @@ Vector = tuple[float, ...]
 SHOWN_GROUPS = 3  # MuJoCo's viewer shows groups below it; the others are for contacts
 DEFAULT_COLOUR = (0.5, 0.5, 0.5, 1.0)  # a geom of this colour has that of its material
 PLANE_THICKNESS, PLANE_SIDE = 0.002, 4.0  # of the box for a plane; side if it is infinite [m]
+SOLID_SIDE = 10.0  # of the box that is touched: for contacts, every plane is infinite [m]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Shape:
     position: Vector  # centre in the body's frame (3,) [m]
     orientation: Vector  # in the body's frame (4,) (w, x, y, z)
     mesh: Path | None = None  # binary STL in the shape's own frame [m]
+    touched: Vector | None = None  # size of what is touched, if it is another one (3,) [m]
 
 
 class Shapes(tuple[Shape, ...]):
@@ -103,7 +105,8 @@ def _shapes_of(model: mujoco.MjModel, geom: int) -> Iterator[Shape]:
             yield change(name=name_of_end, kind='sphere', size=(x, x, x), position=place)
     elif kind == mujoco.mjtGeom.mjGEOM_PLANE:
         place, slab = _shifted(whole, -PLANE_THICKNESS / 2), (x or PLANE_SIDE, y or PLANE_SIDE)
-        yield change(kind='box', size=(*slab, PLANE_THICKNESS), position=place)
+        solid = (SOLID_SIDE, SOLID_SIDE, PLANE_THICKNESS)
+        yield change(kind='box', size=(*slab, PLANE_THICKNESS), position=place, touched=solid)
     else:
         known = 'mesh, box, sphere, cylinder, capsule or plane'
         raise ValueError(f'geom {name} can be shown as {known}, got {kind.name}')

@@ -87,11 +87,12 @@ def _add_shape(link: Element, shape: Shape, colour: str) -> None:
         element = SubElement(link, kind, name=shape.name)
         _add_origin(element, (np.array(shape.position), np.array(shape.orientation)))
         geometry = SubElement(element, 'geometry')
-        width, _, height = shape.size
+        size = shape.touched if kind == 'collision' and shape.touched else shape.size
+        width, _, height = size
         if shape.mesh is not None:
             SubElement(geometry, 'mesh', filename=shape.mesh.as_uri())
         elif shape.kind == 'box':
-            SubElement(geometry, 'box', size=_text(shape.size))
+            SubElement(geometry, 'box', size=_text(size))
         elif shape.kind == 'sphere':
             SubElement(geometry, 'sphere', radius=_text([width / 2]))
         else:

@@ -162,11 +162,14 @@ def test_every_shape_is_a_visual_of_its_link_with_its_pose_and_colour(shown):
 def test_every_visual_is_a_collision_shape_too(shown):
     model, joint_names = shown
     robot = ElementTree.fromstring(urdf_of(model, 'robot', joint_names))
+    planes = {shape.name for shape in visible_shapes(model, joint_names) if shape.touched}
     for link in robot.findall('link'):
         seen, touched = link.findall('visual'), link.findall('collision')
         assert [shape.get('name') for shape in seen] == [shape.get('name') for shape in touched]
         for one, other in zip(seen, touched, strict=True):
             for part in ('origin', 'geometry'):
+                if part == 'geometry' and one.get('name') in planes:  # only a part is shown
+                    continue
                 assert ElementTree.tostring(one.find(part)).strip() == (
                     ElementTree.tostring(other.find(part)).strip()
                 )
