@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mher_ros.robots.scene import Obstacle
+from mher_ros.simulation.shapes import SHOWN_GROUPS
 import mujoco
 
 BODY = 'scene'
+CONTACT = 1 << 30  # contact type of obstacles: a bit that no model uses
 COLOUR = (0.55, 0.42, 0.35, 1.0)
 KINDS = {
     'box': mujoco.mjtGeom.mjGEOM_BOX,
@@ -17,9 +19,16 @@ KINDS = {
 
 
 def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
-    """Add obstacles to an ``MjSpec`` whose world is their frame, as one fixed body."""
+    """
+    Add obstacles to an ``MjSpec`` whose world is their frame, as one fixed body.
+
+    They touch every geom that is visible, also one that touches nothing else.
+    """
     if not obstacles:
         return
+    for geom in spec.geoms:
+        if geom.group < SHOWN_GROUPS and geom.rgba[3] > 0.0:
+            geom.conaffinity |= CONTACT
     body = spec.worldbody.add_body(name=BODY)
     for obstacle in obstacles:
         position, orientation = obstacle.pose
@@ -37,4 +46,6 @@ def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
             quat=orientation,
             size=size,
             rgba=COLOUR,
+            contype=CONTACT,
+            conaffinity=0,
         )

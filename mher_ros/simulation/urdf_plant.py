@@ -1,6 +1,7 @@
 """Any arm with a URDF, simulated with its masses, with drives and with contacts."""
 
 from collections.abc import Sequence
+import dataclasses
 import math
 from typing import Any
 
@@ -27,7 +28,7 @@ class UrdfPlant(DrivenPlant):
     The links of a URDF with their collision shapes, and the obstacles of the robot file.
 
     Joints that are not commanded keep their initial positions. Links that touch each other at
-    home do not collide.
+    home do not collide; links that touch an obstacle there do.
     """
 
     def __init__(self, robot: Robot, payload: float = 0.0) -> None:
@@ -46,7 +47,8 @@ class UrdfPlant(DrivenPlant):
         self._lower, self._upper = arm.lower, arm.upper
         start = np.array([robot.home.get(name, 0.0) for name in arm.joint_names])
         try:
-            touching = _touching(self._build(robot, (), payload), start)
+            alone = dataclasses.replace(robot, scene=())
+            touching = _touching(self._build(alone, (), payload), start)
             model = self._build(robot, touching, payload)
             self._begin(model, start, arm.velocity_limits, payload)
         except (KeyError, ValueError) as error:  # from the numbers of the URDF, or from MuJoCo

@@ -3,11 +3,13 @@
 import dataclasses
 
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.scene import CollisionOptions, Obstacle
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.urdf_plant import UrdfPlant
+from mher_ros.simulation.urdf_writer import link_name
 import mujoco
 import numpy as np
 import pytest
@@ -23,10 +25,10 @@ def beside_the_tool(robot):
     """Return a post beside the tool, where the first joint moves it to."""
     plant = plant_of(robot)
     start = plant.data.qpos.copy()
-    plant.data.qpos[0] += 0.3
+    plant.data.qpos[0] += 0.7
     there, _ = plant.tool_pose()
     plant.data.qpos[:] = start
-    return Obstacle('post', 'box', tuple(there), size=(0.1, 0.1, 0.4))
+    return Obstacle('post', 'box', tuple(there), size=(0.06, 0.06, 0.4))
 
 
 @pytest.mark.parametrize('name', ['fetch', 'panda', 'ur5e'])
@@ -37,8 +39,8 @@ def test_an_arm_with_forces_is_held_up_by_an_obstacle(name):
     for obstacles in ((), scene):
         plant = plant_of(dataclasses.replace(robot, scene=obstacles))
         assert plant.data.ncon == 0
-        target = plant.data.qpos + 0.4 * np.eye(len(plant.command_names))[0]
-        for _ in range(100):
+        target = plant.data.qpos + 0.8 * np.eye(len(plant.command_names))[0]
+        for _ in range(200):
             plant.advance(target)
         ends.append(plant.data.qpos[0] - target[0])
         touched = {
@@ -47,6 +49,63 @@ def test_an_arm_with_forces_is_held_up_by_an_obstacle(name):
         assert ('post' in touched) == bool(obstacles)
     assert abs(ends[0]) < 1e-3
     assert ends[1] < -0.005
+
+
+@pytest.mark.parametrize('name', ['fetch', 'panda', 'sawyer', 'ur5e'])
+def test_every_link_that_is_kept_away_from_obstacles_touches_them(name):
+    robot = dataclasses.replace(load_robot(name), collision=CollisionOptions(enabled=True))
+    plant = plant_of(robot)
+    arm = ArmModel(robot, plant.description(name))
+    model, links = arm.collision, set()
+    query = PairDistances(model)
+    query.move(plant.data.qpos)
+    balls = []
+    for part, centre in zip(model.parts, model.centres, strict=True):
+        if part.body:
+            links.add(part.name)
+            turned = query.data.xmat[part.body].reshape(3, 3) @ centre
+            there = tuple((query.data.xpos[part.body] + turned).tolist())
+            balls.append(Obstacle(f'ball{len(balls)}', 'sphere', there, size=(0.03, 0.0, 0.0)))
+    plant = plant_of(dataclasses.replace(robot, scene=tuple(balls)))
+    touched = set()
+    for one, other in plant.data.contact.geom:
+        bodies = {link_name(plant.model, plant.model.geom_bodyid[geom]) for geom in (one, other)}
+        if 'scene' in bodies:
+            touched |= bodies - {'scene'}
+    assert touched >= links
+
+
+@pytest.mark.parametrize('name', ['fetch', 'panda', 'ur5e'])
+def test_every_contact_in_the_simulation_is_one_of_the_collision_model(name):
+    robot = dataclasses.replace(load_robot(name), collision=CollisionOptions(enabled=True))
+    plant = plant_of(robot)
+    arm = ArmModel(robot, plant.description(name))
+    model, data = plant.model, plant.data
+    query, random, seen = PairDistances(arm.collision), np.random.default_rng(0), 0
+    low, high = np.clip((arm.lower, arm.upper), -3.0, 3.0)
+    for posture in random.uniform(low, high, (1500, len(low))):
+        data.qpos[:] = posture
+        mujoco.mj_forward(model, data)
+        query.move(posture)
+        near = np.flatnonzero(query.evaluate(np.arange(len(arm.collision.pairs)), 0.01) <= 0.0)
+        close = {frozenset(arm.collision.names(pair)) for pair in near.tolist()}
+        for contact in data.contact:
+            bodies = model.geom_bodyid[contact.geom]
+            # Below the floor, which is thin in the model, a link touches it no longer.
+            if -0.01 < contact.dist < -1e-4:
+                names = (link_name(model, body).removesuffix('_fixed') for body in bodies)
+                seen += 1
+                assert frozenset(names) in close
+    assert seen > 20
+
+
+def test_a_floor_is_solid_beyond_what_is_shown_of_it():
+    robot = dataclasses.replace(load_robot('fetch'), collision=CollisionOptions(enabled=True))
+    arm = ArmModel(robot, plant_of(robot).description('fetch'))
+    [floor] = [part for part in arm.collision.parts if part.name == 'world']
+    for place in ((0.8, -1.0, -0.001), (-1.0, 0.7, -0.001), (2.5, 2.0, -0.001)):
+        assert floor.solid.contains(np.array(place))
+    assert not floor.solid.contains(np.array((0.8, 0.7, 0.001)))
 
 
 def test_an_arm_with_a_urdf_has_its_masses_and_no_other_joints():
