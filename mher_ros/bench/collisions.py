@@ -134,7 +134,7 @@ class _Trial:
                 end = world.now + LONGEST
                 while world.now < end and controller.goal is not None:
                     world.step(path)
-                    if controller.reached and path.filter.is_at_rest:
+                    if controller.reached and path.is_moving and path.filter.is_at_rest:
                         break
                 reached = controller.goal is not None and controller.reached
                 reason = path.monitor.last_drop if controller.goal is None else 'too slow'

@@ -100,7 +100,7 @@ class StoppingTest:
             world.step(path)
             tool = world.tool_position()
             fastest, last = max(fastest, float(np.linalg.norm(tool - last)) / world.period), tool
-            if controller.reached and path.filter.is_at_rest:
+            if controller.reached and path.is_moving and path.filter.is_at_rest:
                 break
         return fastest
 

@@ -1,5 +1,7 @@
 """The benchmark of collisions, with few motions."""
 
+from types import SimpleNamespace
+
 from mher_ros.bench import collisions
 from mher_ros.robots.robot import load_robot
 from mher_ros.simulation.dynamic_arm import DynamicArm
@@ -28,3 +30,15 @@ def test_random_scenes_leave_the_arm_free_at_home(name):
     for _, robot in trial._scenes(4 * collisions.GOALS_PER_SCENE):
         assert len(robot.scene) >= collisions.OBSTACLES
         assert DynamicArm(robot, robot.output).data.ncon == 0
+
+
+def test_a_goal_where_the_arm_is_is_reached(monkeypatch):
+    monkeypatch.setattr(collisions, 'OBSTACLES', 0)
+    trial = collisions._Trial(load_robot('ur5e'), 'robot', np.random.default_rng(0), is_on=True)
+    space = trial._space
+    there = np.clip(
+        DynamicArm(trial._robot, 'joint_position').tool_position(), space.low, space.high
+    )
+    trial._random = SimpleNamespace(uniform=lambda low, high: there)
+    trial.go_straight(1)
+    assert trial.figures()['reached'] == 1
