@@ -193,9 +193,9 @@ class Settings:
     def topic(self, key: str, default: str) -> str:
         return str(self._take(key, default, _is_topic, 'the name of a ROS topic')).strip()
 
-    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+    def choice(self, key: str, choices: tuple[str, ...], default: str = NEEDED) -> str:
         expected = f'one of {", ".join(choices)}'
-        return str(self._take(key, NEEDED, lambda value: value in choices, expected))
+        return str(self._take(key, default, lambda value: value in choices, expected))
 
     def words(self, key: str) -> tuple[str, ...]:
         """Return a list of different names, at least one."""

@@ -330,7 +330,9 @@ class CommandPath:
             self._watch_arm(now, tool)
         seen = tool if self._follows else self.filter.tool_position
         distance, threshold = self._controller.progress(seen)
-        self.monitor.approach(now, distance, threshold, self.filter.obstruction)
+        self.monitor.approach(
+            now, distance, threshold, self.filter.obstruction, self.filter.singularity
+        )
 
     def _advance(self, asked: Motion | None) -> None:
         """Advance the set-point by one command period: as asked, or braking."""

@@ -42,6 +42,8 @@ class Status(enum.Enum):
     ARM_MOVES = 'the arm does not stand still'
     NOT_FOLLOWING = 'the arm does not follow its commands'
     NO_PROGRESS = 'the tool does not approach its goal'
+    BLOCKED = 'something is in the way of the arm'
+    NEAR_SINGULARITY = 'a singularity is in the way of the arm'
     OUTSIDE_BOX = 'the tool has left its box'
     NO_COMMAND = 'no valid command was found'
     STOPPED = 'stopped until the stop is cleared'
@@ -323,21 +325,28 @@ class SafetyMonitor:
             self._drop(Status.NOT_FOLLOWING, f'{where}, for more than {timeout:g} s')
 
     def approach(
-        self, now: float, distance: float, threshold: float, obstruction: str = ''
+        self,
+        now: float,
+        distance: float,
+        threshold: float,
+        obstruction: str = '',
+        singularity: str = '',
     ) -> None:
         """
         Check the progress: distance of the tool from its goal, and its threshold [m].
 
-        ``obstruction``: what is in the way, for people.
+        ``obstruction`` and ``singularity``: what holds the arm back, for people.
         """
         now, timeout = self._advance(now), self._options.progress_timeout
         if distance <= threshold or distance < self._nearest - PROGRESS:
             self._nearest, self._nearest_at = distance, now
         elif self._goal_at is not None and 0.0 < timeout < now - self._nearest_at:
-            because = f'; {obstruction}' if obstruction else ''
+            status = Status.NEAR_SINGULARITY if singularity else Status.NO_PROGRESS
+            because = obstruction or singularity
             self._drop(
-                Status.NO_PROGRESS,
-                f'{distance:.3f} m are left, for {timeout:g} s{because}; it is dropped',
+                Status.BLOCKED if obstruction else status,
+                f'{distance:.3f} m are left, for {timeout:g} s{because and "; "}{because}; the '
+                'goal is dropped',
             )
 
     def start_motion(self) -> None:

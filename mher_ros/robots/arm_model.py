@@ -48,6 +48,7 @@ class ArmModel:
         self._robot, self._source = robot, (text, folder, description)
         self.home = robot.home
         """Initial positions in simulation, by joint [rad or m]; empty: not known."""
+        self.singularity = robot.singularity
         self.base_frame = robot.base_frame or description.root
         """Frame of the tool's positions, velocities and orientations."""
         self.joint_names = robot.joints

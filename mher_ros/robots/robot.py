@@ -12,6 +12,7 @@ from mher_ros.files import read_at_most, share_folder
 from mher_ros.options import Settings, SettingsError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.scene import CollisionOptions, Obstacle, read_collision, read_scene
+from mher_ros.robots.singularity import read_singularity, SingularityOptions
 import yaml
 
 ROBOT_DESCRIPTION = 'robot_description'  # topic on which the model is published
@@ -110,6 +111,7 @@ class Robot:
     collision: CollisionOptions = CollisionOptions()
     scene: tuple[Obstacle, ...] = ()
     """Obstacles in the base frame."""
+    singularity: SingularityOptions = SingularityOptions()
 
     @property
     def simulation_task(self) -> str:
@@ -224,6 +226,7 @@ def _read(path: Path, settings: Settings) -> Robot:
         topics=_topics(settings.section('topics')),
         collision=read_collision(settings.section('collision'), bool(scene)),
         scene=scene,
+        singularity=read_singularity(settings.section('singularity')),
     )
     workspace.finish()
     settings.finish()

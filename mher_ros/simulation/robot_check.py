@@ -13,6 +13,7 @@ from mher_ros.robots.arm_model import ArmModel, read_description, TOOL
 from mher_ros.robots.model_file import find_file, read_model
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION, RobotError, Span
+from mher_ros.robots.singularity import condition_number
 from mher_ros.robots.workspace import place_workspace, point_text, Workspace
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
@@ -20,8 +21,6 @@ import mujoco
 import numpy as np
 
 NEAR_LIMIT = 0.1  # least distance of a joint from its limit in a proposal [rad or m]
-NEAR_SINGULAR = 100.0  # condition number above which the arm is close to a singularity
-LENGTH = 0.3  # length that makes angular velocities comparable with linear ones [m]
 SAMPLES, TRIED = 2000, 20  # random postures for a new home; number of the best that are tried
 DEFAULTS = (('speed', 0.25, 'm/s'), ('acceleration', 1.0, 'm/s^2'), ('command_rate', 100.0, 'Hz'))
 FREE = 0.15  # least distance of a proposed workspace from the axis of the base [m]
@@ -111,7 +110,7 @@ class RobotCheck:
                 'all of the workspace is reached from home, with the tool turned by up to '
                 f'{math.degrees(turned):.0f} °'
             )
-        singular = [place.name for place in self.places if place.condition > NEAR_SINGULAR]
+        singular = [place.name for place in self.places if self._is_singular(place.condition)]
         if singular:
             lines.append(f'close to a singularity, where the arm is slow: {", ".join(singular)}')
         if self.proposal is not None:
@@ -131,7 +130,7 @@ class RobotCheck:
                 problems.append(
                     f'home.{name} is expected from {low:g} to {high:g}, got {position:g}'
                 )
-        if self.robot.home and self._condition(self.home) > NEAR_SINGULAR:
+        if self.robot.home and self._is_singular(self._condition(self.home)):
             problems.append('home is close to a singularity: the tool can hardly move')
         return problems
 
@@ -189,7 +188,8 @@ class RobotCheck:
                 continue
             places = self._places(workspace, home, all_or_none=True)
             if places and all(
-                place.margin >= NEAR_LIMIT and place.condition <= NEAR_SINGULAR for place in places
+                place.margin >= NEAR_LIMIT and not self._is_singular(place.condition)
+                for place in places
             ):
                 return origin
         return None
@@ -244,6 +244,10 @@ class RobotCheck:
         mujoco.mj_kinematics(self.arm.model, data)
         return np.vstack((np.zeros(3), data.xpos[1:], data.site_xpos[self._site]))
 
+    def _is_singular(self, condition: float) -> bool:
+        """Return whether the arm is slow with this condition number, near a singularity."""
+        return condition > self.robot.singularity.slow_at
+
     def _condition(self, positions: Vector) -> float:
         """Return the condition number of the tool's Jacobian by the commanded joints."""
         arm, data = self.arm, self._data
@@ -251,11 +255,7 @@ class RobotCheck:
         mujoco.mj_comPos(arm.model, data)
         jacobian = np.zeros((6, arm.model.nv))
         mujoco.mj_jacSite(arm.model, data, jacobian[:3], jacobian[3:], self._site)
-        jacobian[3:] *= LENGTH
-        count = len(arm.joint_names)
-        rows = jacobian[: 6 if count >= 6 else 3, np.argsort(arm.order)[:count]]
-        singular = np.linalg.svd(rows, compute_uv=False)
-        return float(singular[0] / singular[-1]) if singular[-1] > 1e-9 else math.inf
+        return condition_number(jacobian[:, np.argsort(arm.order)[: len(arm.joint_names)]])
 
 
 def draw_check(check: RobotCheck, path: Path) -> None:

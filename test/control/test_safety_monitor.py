@@ -686,3 +686,25 @@ def test_whatever_happens_commands_leave_only_for_a_fresh_goal_and_a_good_state(
             assert good_at is not None and now - good_at <= 0.2
         if stopped:
             assert monitor.status is Status.STOPPED
+
+
+@pytest.mark.parametrize(
+    ('obstruction', 'singularity', 'status'),
+    [
+        ('', '', Status.NO_PROGRESS),
+        ('table', '', Status.BLOCKED),
+        ('', 'wrist', Status.NEAR_SINGULARITY),
+        ('table', 'wrist', Status.BLOCKED),
+    ],
+)
+def test_a_goal_without_progress_is_dropped_for_what_holds_the_arm_back(
+    obstruction, singularity, status
+):
+    arm = Arm(progress_timeout=1.0)
+    arm.start()
+    while arm.status is Status.RUNNING and arm.now < 1020.0:
+        arm.tell()
+        arm.monitor.approach(arm.now, 0.2, 0.05, obstruction, singularity)
+    assert arm.status is status
+    assert (obstruction or singularity) in arm.monitor.reason
+    assert arm.monitor.last_drop == status.code

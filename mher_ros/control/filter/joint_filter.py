@@ -6,6 +6,7 @@ from mher_ros.control.filter.collision_limit import CollisionLimit, DELAY, Obsta
 from mher_ros.control.filter.motion_limiter import MotionLimiter
 from mher_ros.control.filter.motion_qp import MotionError, MotionQP
 from mher_ros.control.filter.safety_filter import SafetyFilter
+from mher_ros.control.filter.singularity_limit import SingularityLimit
 from mher_ros.control.motion import JointVelocities, length, Motion
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.obstacle_slots import ObstacleSlots
@@ -38,6 +39,7 @@ SAMPLES, SAMPLED = 8, 0.95
 CUTS = 6  # most planes that approximate the limits of the tool's speed and acceleration
 TOUCHES = 1e-3  # share by which the QP may exceed such a limit: its solution is certified anyway
 ROUNDING = 1.0 - 1e-9
+HELD = 0.1  # share of the speed below which a singularity holds the arm back
 STILL = 1e-9  # velocity of a joint or tool that counts as rest [rad/s or m/s]
 
 
@@ -61,7 +63,7 @@ class JointFilter(SafetyFilter):
     ) -> None:
         super().__init__(arm, limiter, period, is_velocity)
         limits = limiter.limits
-        self._qp = MotionQP(arm)
+        self._qp, self._singularity = MotionQP(arm), SingularityLimit(arm)
         self._count = len(arm.joint_names)
         self._most_change = ROUNDING * arm.acceleration_limits * period
         self._change = PLANNED * self._most_change
@@ -125,6 +127,8 @@ class JointFilter(SafetyFilter):
         start = self._with_others(self.joint_positions)
         self.tool_position = self._arm.tool_position(start)
         self._qp.prepare(start, self.orientation, self._room)
+        braking = 0.5 * self._time * self.joint_velocities
+        self._singularity.prepare(start, self._qp.jacobian, braking)
         self._prepare_collisions(start)
         self._is_prepared = True
 
@@ -169,7 +173,7 @@ class JointFilter(SafetyFilter):
         """Advance within the limits of joints and tool."""
         if not self._is_prepared:
             self.prepare(self._with_others(self.joint_positions))
-        self._is_prepared = False
+        self._is_prepared, self.singularity = False, ''
         if isinstance(asked, JointVelocities):
             self._move_joints(asked.values)
         else:
@@ -208,9 +212,16 @@ class JointFilter(SafetyFilter):
         self._limiter.velocity = self._last_asked()
         slower = min(1.0, SPEED * self._speed / max(STILL, length(wanted)))
         wanted = self._off_faces(slower * wanted)
-        asked = self._asked = self._limiter.next(self.tool_position, wanted, self._planned)
         rows = self._collision_rows()
-        found = self._qp.move(asked, self.joint_velocities, self._change, *rows)
+        asked, found = self._moved(wanted, rows)
+        share = 1.0 if found is None else self._singularity.share(found)
+        if share < HELD:
+            condition = self._singularity.condition
+            self.singularity = f'the condition number of the Jacobian is {condition:.0f}'
+        if share < 1.0:
+            self._limiter.velocity = self._last_asked()
+            asked, found = self._moved(share * wanted, rows)
+        self._asked = asked
         if found is None:
             return self._braked()
         given = self._qp.tool_velocity(found)
@@ -218,6 +229,11 @@ class JointFilter(SafetyFilter):
             # No motion in that direction is possible: the joints would only drift.
             return self._braked()
         return found
+
+    def _moved(self, wanted: Vector, rows: tuple[Vector, Vector]) -> tuple[Vector, Vector | None]:
+        """Return the next possible tool velocity (3,), and joint velocities (k,) for it."""
+        asked = self._limiter.next(self.tool_position, wanted, self._planned)
+        return asked, self._qp.move(asked, self.joint_velocities, self._change, *rows)
 
     def _is_within_limits(self, velocities: Vector) -> bool:
         """Return whether velocities (k,) keep the joints' limits and room before the box."""
@@ -238,7 +254,7 @@ class JointFilter(SafetyFilter):
         The limits of the tool's speed and acceleration are balls: tangent planes are added where
         the solution leaves them.
         """
-        jacobian, last = self._qp.jacobian, self.tool_velocity
+        jacobian, last = self._qp.jacobian[:3], self.tool_velocity
         least, most = self._limiter.velocities_at(self.tool_position)
         near, near_bounds = self._collision_rows()
         rows = np.concatenate((jacobian, -jacobian, near))
@@ -285,7 +301,7 @@ class JointFilter(SafetyFilter):
 
     def _turned(self, velocities: Vector, by: Vector) -> Vector:
         """Return joint velocities (k,) that change the tool's velocity ``by`` (3,) [m/s]."""
-        rows = self._qp.jacobian
+        rows = self._qp.jacobian[:3]
         change = rows.T @ np.linalg.solve(rows @ rows.T + SINGULAR, by)
         most, last, limit = self._most_change, self.joint_velocities, self._arm.velocity_limits
         turned = np.clip(velocities + change, last - most, last + most)

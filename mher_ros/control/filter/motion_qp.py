@@ -176,12 +176,12 @@ class MotionQP:
 
     def tool_velocity(self, joint_velocities: Vector) -> Vector:
         """Return the tool's velocity (3,) [m/s] for joint velocities (k,), after ``prepare``."""
-        return self.jacobian @ joint_velocities
+        return self.jacobian[:3] @ joint_velocities
 
     @property
     def jacobian(self) -> Vector:
-        """Jacobian of the tool by the commanded joints (3, k), at the last ``prepare``."""
-        return self._jacobian[:3, self._dofs]
+        """Jacobian of the tool by the commanded joints (6, k), at the last ``prepare``."""
+        return self._jacobian[:, self._dofs]
 
     def _tool_correction(self, orientation: Vector) -> Vector:
         """Return the velocity (6,) [m/s, rad/s] that corrects the tool's orientation."""
@@ -197,7 +197,7 @@ class MotionQP:
         if self.nominal is None:
             return np.zeros(len(self._dofs))
         wanted = POSTURE_GAIN * (self.nominal - self._configuration.data.qpos[self._dofs])
-        rows = self.jacobian
+        rows = self.jacobian[:3]
         return wanted - rows.T @ dposv(rows @ rows.T + SMALL, rows @ wanted)[1]
 
 

@@ -44,6 +44,8 @@ class SafetyFilter(abc.ABC):
     """Time of the next command [s]: obstacles may move until then."""
     obstruction = ''
     """What is too near to move on, for people; empty: nothing is."""
+    singularity = ''
+    """How near a singularity is that stops the last motion, for people; empty: none does."""
 
     def __init__(
         self, arm: ArmModel, limiter: MotionLimiter, period: float, is_velocity: bool

@@ -109,7 +109,7 @@ def test_an_arm_stops_short_of_an_obstacle_and_goes_on_once_it_is_deleted(deploy
 
 def test_a_goal_that_is_blocked_is_dropped_and_the_obstacle_is_named(deployed):
     block(deployed)
-    dropped = deployed.wait_for_status(lambda status: status.state == 'no_progress')
+    dropped = deployed.wait_for_status(lambda status: status.state == 'blocked')
     assert 'block/7' in dropped.reason
 
 
