@@ -37,6 +37,18 @@ class Field:
 
 
 @dataclasses.dataclass(frozen=True)
+class TrainedArm:
+    """The arm that joint actions were learnt on; they fit no other one."""
+
+    robot: str
+    """Name of the robot file."""
+    tool_samples: tuple[tuple[float, ...], ...]
+    """Positions of the tool (3,) [m] in some fixed postures: they show its kinematics."""
+    scene: str
+    """Digest of the obstacles of the robot file; empty: there were none."""
+
+
+@dataclasses.dataclass(frozen=True)
 class TaskInterface:
     r"""
     Everything that training and deployment need to know about a task.
@@ -67,6 +79,8 @@ class TaskInterface:
     """Achieved goal in the observation: phi(s) = s[index]."""
     goal_index: tuple[int, ...] = ()
     """Entries of the observation that repeat the desired goal."""
+    arm: TrainedArm | None = None
+    """The arm of joint actions; None: actions move no joints of a certain arm."""
 
     def achieved_goal(self, observation: Any) -> Any:
         r"""Return :math:`\phi(s)` of arrays or tensors of shape ``(..., n)`` as ``(..., m)``."""

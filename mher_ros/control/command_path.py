@@ -83,6 +83,7 @@ class CommandPath:
         command_rate: float = 100.0,
         latch: StopLatch | None = None,
         still_for: float = STILL_FOR,
+        moves_joints: bool = False,
     ) -> None:
         """
         Keep the tool in ``box``, its low and high corners (3,) [m] in the base frame.
@@ -90,6 +91,7 @@ class CommandPath:
         ``output`` is one of ``OUTPUTS``. ``known_box``: smaller box that the policy was trained
         in, if it must not leave it. ``latch`` holds stops, and may already hold one.
         ``still_for``: time that the arm must stand still before a motion starts where it is [s].
+        ``moves_joints``: with the output ``none``, limit joints, too, since they are moved.
         """
         self._controller, self._arm, self._box = controller, arm, box
         self.limits = limits or MotionLimits()
@@ -104,7 +106,8 @@ class CommandPath:
         self.pause = max(self.limits.longest_tick, PAUSE * self.period)
         """Time without a command after which the arm is at rest [s]."""
         kind = OUTPUTS[output]
-        self.filter: SafetyFilter = (JointFilter if kind.of_joints else ToolFilter)(
+        limits_joints = kind.of_joints or (moves_joints and not kind.message)
+        self.filter: SafetyFilter = (JointFilter if limits_joints else ToolFilter)(
             arm, MotionLimiter(self.limits, *(known_box or box)), self.period, kind.is_velocity
         )
         self._follows = output != 'none'
@@ -145,6 +148,18 @@ class CommandPath:
         if source == 'setpoint':
             return self.filter.tool_position, self.filter.tool_velocity
         return self._arm.tool(self.positions, self.velocities)
+
+    def joints_seen(self, source: str) -> tuple[Vector, Vector]:
+        """Return positions (n,) [rad or m] and velocities (n,) of all joints from a source."""
+        setpoint, positions, velocities = self.filter, self.positions, self.velocities
+        joints, speeds = setpoint.joint_positions, setpoint.joint_velocities
+        if source == 'measured' or joints is None or speeds is None:
+            return positions, velocities
+        count = len(joints)
+        return (
+            np.concatenate((joints, positions[count:])),
+            np.concatenate((speeds, velocities[count:])),
+        )
 
     @property
     def held_orientation(self) -> Vector | None:

@@ -1,7 +1,14 @@
-"""Checks whether a policy can move an arm's tool."""
+"""Checks whether a policy can move an arm."""
+
+import dataclasses
+import hashlib
+import json
 
 from mher_ros.errors import MherError
-from mher_ros.interface import Field, TaskInterface
+from mher_ros.interface import Field, TaskInterface, TrainedArm
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.outputs import OUTPUTS
+from mher_ros.robots.robot import Robot
 import numpy as np
 
 AXES = 'xyz'
@@ -16,6 +23,11 @@ ABSENT_POSITION, ABSENT_VELOCITY = (
 )
 """Fields that an arm may lack: the observation has the contract's nominal value instead."""
 PERIODS = (0.005, 1.0)  # shortest and longest control period that is accepted [s]
+JOINTS = 'joint_displacement'  # meaning of actions that move joints
+JOINT_POSITION, JOINT_VELOCITY = 'position_', 'velocity_'
+"""What the names of observed joints begin with."""
+SAMPLES = 8  # postures in which the kinematics of two arms are compared
+SAME = 0.005  # largest distance of their tools [m]
 
 
 class FitError(MherError, ValueError):
@@ -23,14 +35,16 @@ class FitError(MherError, ValueError):
 
 
 def check_fit(interface: TaskInterface) -> None:
-    """Raise FitError unless a policy with this interface can move a tool to positions."""
+    """Raise FitError unless a policy with this interface can move some arm to positions."""
 
     def require(holds: bool, expected: str, got: object) -> None:
         if not holds:
             raise _unfit(interface, expected, got)
 
     meaning, period, action = interface.action_meaning, interface.control_period, interface.action
-    require(meaning in MEANINGS, f'actions that mean {" or ".join(MEANINGS)}', meaning)
+    meanings = *MEANINGS, JOINTS
+    require(meaning in meanings, f'actions that mean {" or ".join(meanings)}', meaning)
+    moves_joints = meaning == JOINTS
     goal = [(field.name, field.unit) for field in interface.goal]
     is_position = goal == [(name, 'm') for name in POSITION]
     require(is_position, f'a goal of {", ".join(POSITION)} in m', _text(interface.goal))
@@ -38,6 +52,10 @@ def check_fit(interface: TaskInterface) -> None:
     for field in interface.observation:
         name = field.name
         require(bool(np.isfinite(field.nominal)), f'a finite nominal {name}', field.nominal)
+        if moves_joints and name.startswith((JOINT_POSITION, JOINT_VELOCITY)):
+            units = ('rad', 'm') if name.startswith(JOINT_POSITION) else ('rad/s', 'm/s')
+            require(field.unit in units, f'{name} in {" or ".join(units)}', field.unit)
+            continue
         require(name in known, f'an observation of any of {", ".join(known)}', name)
         if name in (*VELOCITY, *ABSENT_VELOCITY):
             velocity_unit(field, interface)
@@ -52,6 +70,15 @@ def check_fit(interface: TaskInterface) -> None:
     )
     index = interface.goal_index
     require(not index, 'an observation without the goal', index)
+    low, high = PERIODS
+    require(low <= period <= high, f'a control period of {low} to {high} s', f'{period} s')
+    if moves_joints:
+        require(interface.arm is not None, 'joint actions with the arm that they move', 'none')
+        for field in action:
+            fits = field.unit in ('rad', 'm') and 0.0 < field.scale < np.inf
+            got = f'{field.unit} with a scale of {field.scale}'
+            require(fits, f'{field.name} in rad or m with a scale above 0', got)
+        return
     for name, field in zip(TARGET, action, strict=False):
         require(
             (field.name, field.unit) == (name, 'm') and 0.0 < field.scale < np.inf,
@@ -65,8 +92,69 @@ def check_fit(interface: TaskInterface) -> None:
             f'an action that moves the tool only, after {TARGET[-1]} a scale of 0',
             f'{field.name} with a scale of {field.scale}',
         )
-    low, high = PERIODS
-    require(low <= period <= high, f'a control period of {low} to {high} s', f'{period} s')
+
+
+def trained_arm(robot: Robot, arm: ArmModel) -> TrainedArm:
+    """Return what a policy with joint actions must know of its arm."""
+    return TrainedArm(robot.name, _tool_samples(arm), _digest(robot))
+
+
+def check_robot(interface: TaskInterface, robot: Robot, output: str) -> None:
+    """Raise FitError if joint actions do not fit joints, scene or output; others always fit."""
+    trained = interface.arm
+    if trained is None:
+        return
+    names = tuple(field.name for field in interface.action)
+    if names != robot.joints:
+        raise FitError(
+            f'a policy for the joints of robot {robot.name} ({", ".join(robot.joints)}) is '
+            f'expected; this one was trained on {trained.robot}, with {", ".join(names)}'
+        )
+    digest = _digest(robot)
+    if trained.scene != digest:
+        described = {True: 'obstacles', False: 'no obstacles'}
+        raise FitError(
+            'a policy with joint actions that was trained with the obstacles in the scene of '
+            f'robot {robot.name} is expected; it was trained on {trained.robot} with other ones '
+            f'({described[bool(trained.scene)]} there, {described[bool(digest)]} here)'
+        )
+    outputs = [name for name, one in OUTPUTS.items() if one.of_joints or not one.message]
+    if output not in outputs:
+        raise FitError(
+            f'a policy for {interface.task} moves joints: an output of {", ".join(outputs)} is '
+            f'expected, got {output}'
+        )
+
+
+def check_kinematics(interface: TaskInterface, arm: ArmModel) -> None:
+    """Raise FitError if joint actions were learnt on an arm with other kinematics."""
+    trained = interface.arm
+    if trained is None:
+        return
+    there, here = np.array(trained.tool_samples), np.array(_tool_samples(arm))
+    far = np.inf
+    if there.shape == here.shape:
+        far = float(np.linalg.norm(there - here, axis=1).max())
+    if far > SAME:
+        raise FitError(
+            'a policy with joint actions for an arm with these kinematics is expected; the arm of '
+            f'{trained.robot} that it was trained on moves its tool to places that are up to '
+            f'{far:.3f} m away'
+        )
+
+
+def _tool_samples(arm: ArmModel) -> tuple[tuple[float, ...], ...]:
+    """Return positions of the tool in some fixed postures, to the micrometre."""
+    postures = np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, len(arm.state_names)))
+    return tuple(tuple(arm.tool_position(one).round(6).tolist()) for one in postures)
+
+
+def _digest(robot: Robot) -> str:
+    """Return the SHA-256 of the obstacles of a robot file; empty: there are none."""
+    if not robot.scene:
+        return ''
+    content = sorted(json.dumps(dataclasses.asdict(one)) for one in robot.scene)
+    return hashlib.sha256('\n'.join(content).encode()).hexdigest()
 
 
 def velocity_unit(field: Field, interface: TaskInterface) -> float:
@@ -85,5 +173,5 @@ def _text(fields: tuple[Field, ...]) -> str:
 
 def _unfit(interface: TaskInterface, expected: str, got: object) -> FitError:
     return FitError(
-        f'a policy for {interface.task} cannot command a tool: expected {expected}, got {got}'
+        f'a policy for {interface.task} cannot move an arm: expected {expected}, got {got}'
     )

@@ -1,6 +1,7 @@
 """Moves an arm's tool to goals: by a policy, and straight within the threshold."""
 
 from collections.abc import Callable
+import dataclasses
 import math
 from typing import Any
 
@@ -8,6 +9,7 @@ from mher_ros.control.action_decoder import ActionDecoder
 from mher_ros.control.command_path import CommandPath
 from mher_ros.control.motion import length, Motion, ToolVelocity
 from mher_ros.control.observation import Observer
+from mher_ros.control.safety_monitor import SafetyOptions
 from mher_ros.interface import TaskInterface
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.workspace import Workspace
@@ -24,6 +26,7 @@ LEAVE = 1.5  # distance from the goal, in thresholds, from which the policy move
 HOLD, RELEASE = 1e-4, 4e-4
 """Distances from the goal at which the set-point comes to rest, and from which it moves again."""
 SAME = 0.02  # distance of two goals up to which the check of progress continues [m]
+PATIENCE = 2.0  # episodes in which a policy with joint actions must come nearer to its goal
 STEP_EARLY = 0.5  # part of a command period by which a step of the policy may be early
 
 
@@ -51,8 +54,8 @@ class GoalController:
         takes them.
         """
         self._policy, self.workspace = policy, workspace
-        self._observe = Observer(interface)
         self._decoder = ActionDecoder(interface, workspace.scale)
+        self._observe = Observer(interface, arm.state_names)
         self._step = interface.control_period
         self.threshold = interface.success_threshold * workspace.scale
         """Distance from the goal that counts as reached [m]."""
@@ -60,8 +63,13 @@ class GoalController:
         if policy is not None and interface.action_meaning == 'target_displacement':
             # In training the target never left the box of goals.
             known_box = workspace.low, workspace.high
+        moves_joints = policy is not None and self._decoder.moves_joints
+        if moves_joints:
+            options['safety'] = _patient(options.get('safety') or SafetyOptions(), interface)
         box = workspace.box_low, workspace.box_high
-        self.path = CommandPath(self, arm, box, output, known_box=known_box, **options)
+        self.path = CommandPath(
+            self, arm, box, output, known_box=known_box, moves_joints=moves_joints, **options
+        )
         """Turns the motions that this controller asks for into commands."""
         self._goal: Vector | None = None
         self._started: Vector | None = None
@@ -139,10 +147,18 @@ class GoalController:
             self._step_due = now + self._step
         assert self._policy is not None and self._goal is not None
         space = self.workspace
-        tools = {
-            source: (space.to_policy(position), space.velocity_to_policy(velocity))
-            for source in self._observe.sources
-            for position, velocity in (self.path.tool_seen(source),)
-        }
-        action = self._policy(self._observe(tools), space.to_policy(self._goal))
+        seen = {}
+        for source in self._observe.sources:
+            position, velocity = self.path.tool_seen(source)
+            tool = space.to_policy(position), space.velocity_to_policy(velocity)
+            seen[source] = *tool, *self.path.joints_seen(source)
+        action = self._policy(self._observe(seen), space.to_policy(self._goal))
         self._decided = self._decoder.decode(action)
+
+
+def _patient(safety: SafetyOptions, interface: TaskInterface) -> SafetyOptions:
+    """Return options that allow a motion around an obstacle, first away from the goal."""
+    timeout = PATIENCE * interface.episode_steps * interface.control_period
+    if not 0.0 < safety.progress_timeout < timeout:
+        return safety
+    return dataclasses.replace(safety, progress_timeout=timeout)

@@ -56,8 +56,15 @@ class Reachability:
     may use it while another one commands the arm.
     """
 
-    def __init__(self, arm: ArmModel, slots: ObstacleSlots | None = None) -> None:
-        """``slots``: obstacles at run time; only this thread may change them."""
+    def __init__(
+        self, arm: ArmModel, slots: ObstacleSlots | None = None, keeps_orientation: bool = True
+    ) -> None:
+        """
+        Take obstacles at run time, ``slots``: only this thread may change them.
+
+        ``keeps_orientation``: whether motions keep the orientation of the tool.
+        """
+        self._keeps_orientation = keeps_orientation
         self._arm, self._model = arm, arm.model
         self._data = mujoco.MjData(arm.model)
         self._site = arm.model.site(TOOL).id
@@ -77,8 +84,9 @@ class Reachability:
         """
         Raise GoalError if the tool cannot reach ``goal`` (3,) [m] from ``positions`` (n,).
 
-        It keeps ``orientation`` (4,) (w, x, y, z); None: the one at ``positions``. The arm must
-        have a posture at the goal in which it touches nothing; how it gets there is not checked.
+        It keeps ``orientation`` (4,) (w, x, y, z), if it keeps one; None: the one at
+        ``positions``. The arm must have a posture at the goal in which it touches nothing; how it
+        gets there is not checked.
         """
         self._check_inside(goal)
         result = self.solve(goal, positions, orientation)
@@ -137,7 +145,9 @@ class Reachability:
         self, goal: Vector, positions: Vector, orientation: Vector | None
     ) -> Iterator[IkResult]:
         """Yield the result from joints ``positions`` (n,), and from some near them."""
-        if orientation is None:
+        if not self._keeps_orientation:
+            orientation = None
+        elif orientation is None:
             orientation = self._orientation(positions[self._arm.order])
         random = np.random.default_rng(0)
         yield self._descend(goal, positions, orientation, self._commanded)

@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 from mher_ros.errors import MherError
-from mher_ros.interface import ACTION_MEANINGS, Field, SOURCES, TaskInterface
+from mher_ros.interface import ACTION_MEANINGS, Field, SOURCES, TaskInterface, TrainedArm
 import numpy as np
 
 CONTRACT_KEY = 'mher_ros.contract'  # name of the ONNX metadata entry that holds the contract
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MOST_CHARACTERS = 2**20
 DEEPEST = 20  # levels of objects and lists
 LARGEST = 1e9  # of all numbers that the interface holds
@@ -91,7 +91,22 @@ def _interface(values: Any) -> TaskInterface:
     for key in ('achieved_index', 'goal_index'):
         checked[key] = _run(f'interface.{key}', values[key], m, n)
     _expect(checked['achieved_index'], 'interface.achieved_index', f'{m} entries', [])
+    checked['arm'] = None if values['arm'] is None else _arm(values['arm'])
     return TaskInterface(**{**values, **checked})
+
+
+def _arm(values: Any) -> TrainedArm:
+    _check_keys('interface.arm', values, TrainedArm)
+    _check_text('interface.arm.robot', values['robot'])
+    scene, samples = values['scene'], values['tool_samples']
+    _expect(isinstance(scene, str) and len(scene) <= 64, 'interface.arm.scene', 'a digest', scene)
+    where = 'interface.arm.tool_samples'
+    _expect(isinstance(samples, list) and 0 < len(samples) <= 100, where, 'positions', samples)
+    places = tuple(
+        _numbers(f'{where}[{entry}]', place, 3, 'x, y and z')
+        for entry, place in enumerate(samples)
+    )
+    return TrainedArm(values['robot'], places, scene)
 
 
 def _fields(where: str, values: Any) -> tuple[Field, ...]:
@@ -122,9 +137,11 @@ def _run(where: str, values: Any, count: int, size: int) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _numbers(where: str, values: Any, count: int) -> tuple[float, ...]:
+def _numbers(
+    where: str, values: Any, count: int, what: str = 'one for each entry of the goal'
+) -> tuple[float, ...]:
     fits = isinstance(values, list) and len(values) == count
-    _expect(fits, where, f'{count} numbers, one for each entry of the goal', values)
+    _expect(fits, where, f'{count} numbers, {what}', values)
     return tuple(_number(f'{where}[{entry}]', value) for entry, value in enumerate(values))
 
 

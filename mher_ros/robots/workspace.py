@@ -135,7 +135,13 @@ class Workspace:
 
 
 def place_workspace(interface: TaskInterface, robot: Robot) -> Workspace:
-    """Return the workspace of a policy where the robot file places it."""
+    """
+    Return the workspace of a policy where the robot file places it.
+
+    Joint actions were learnt on the arm itself: their workspace stays where it was.
+    """
+    if interface.arm is not None:
+        return Workspace(interface.goal_low, interface.goal_high, box=robot.box)
     place = robot.workspace
     return Workspace(interface.goal_low, interface.goal_high, place.origin, place.scale, robot.box)
 

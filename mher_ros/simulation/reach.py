@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from mher_ros.control.filter.motion_limiter import MotionLimits
+from mher_ros.control.fit import trained_arm
 from mher_ros.control.lockstep_controller import LockstepController
 from mher_ros.interface import Field, TaskInterface, Vector
 from mher_ros.options import option, OptionError
@@ -139,6 +140,7 @@ class Reach(Task):
             goal_low=tuple(self.workspace.low.tolist()),
             goal_high=tuple(self.workspace.high.tolist()),
             achieved_index=tuple(range(2 * len(names), 2 * len(names) + 3)),
+            arm=trained_arm(self.robot, self.arm),
         )
 
 

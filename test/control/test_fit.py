@@ -96,7 +96,7 @@ def test_each_observation_is_its_own(sawyer):
 
 @pytest.mark.parametrize('task', ['point2d_large', 'point2d_four_room'])
 def test_a_policy_for_a_point_in_a_plane_is_refused(task):
-    with pytest.raises(FitError, match=f'{task} cannot command a tool: .*got displacement'):
+    with pytest.raises(FitError, match=f'{task} cannot move an arm: .*got displacement'):
         Observer(make(task).interface)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from mher_ros.interface import Field, TaskInterface
+from mher_ros.interface import Field, TaskInterface, TrainedArm
 from mher_ros.policy import Contract, PolicyFileError
 from mher_ros.policy.contract import FORMAT_VERSION
 import numpy as np
@@ -46,6 +46,32 @@ def broken(*keys, value):
 
 def test_contract_comes_back_from_json_as_it_was():
     assert Contract.from_json(CONTRACT.to_json()) == CONTRACT
+
+
+ARM = TrainedArm('ur5e', ((0.1, 0.2, 0.3), (0.0, -0.5, 1.0)), 'a1')
+
+
+def test_the_arm_of_joint_actions_comes_back():
+    interface = dataclasses.replace(CONTRACT.interface, arm=ARM)
+    contract = dataclasses.replace(CONTRACT, interface=interface)
+    assert Contract.from_json(contract.to_json()) == contract
+
+
+@pytest.mark.parametrize(
+    ('changes', 'text'),
+    [
+        ({'robot': ''}, 'interface.arm.robot: expected a text'),
+        ({'scene': None}, 'interface.arm.scene: expected a digest'),
+        ({'tool_samples': []}, 'interface.arm.tool_samples: expected positions'),
+        ({'tool_samples': [[1.0, 2.0]]}, r'tool_samples\[0\]: expected 3 numbers, x, y and z'),
+        ({'tool_samples': [[1.0, 2.0, True]]}, r'tool_samples\[0\]\[2\]: expected a number'),
+        ({'joints': 6}, 'interface.arm: unknown joints'),
+    ],
+)
+def test_an_arm_that_is_wrong_is_refused(changes, text):
+    values = {**dataclasses.asdict(ARM), **changes}
+    with pytest.raises(PolicyFileError, match=text):
+        Contract.from_json(broken('interface', 'arm', value=values))
 
 
 def test_contract_without_evaluation_comes_back():
@@ -134,13 +160,13 @@ def test_missing_entry_is_named(key):
 @pytest.mark.parametrize('version', [FORMAT_VERSION + 1, 0, '1', 1.0, True, None])
 def test_other_version_is_told_before_anything_else(version):
     text = json.dumps({'format_version': version, 'unheard': 'of'})
-    with pytest.raises(PolicyFileError, match='expected format version 2, got') as error:
+    with pytest.raises(PolicyFileError, match='expected format version 3, got') as error:
         Contract.from_json(text)
     assert repr(version) in str(error.value)
 
 
 def test_missing_version_is_told():
-    with pytest.raises(PolicyFileError, match='expected format version 2, got None'):
+    with pytest.raises(PolicyFileError, match='expected format version 3, got None'):
         Contract.from_json('{}')
 
 
@@ -160,7 +186,7 @@ def test_json_that_is_no_object_is_refused():
     [
         ({'training': {'folder': object()}}, 'expected plain JSON values; got object'),
         ({'training': {'rate': float('nan')}}, 'training.rate: expected a finite number'),
-        ({'format_version': 1}, 'expected format version 2, got 1'),
+        ({'format_version': 1}, 'expected format version 3, got 1'),
     ],
 )
 def test_contract_that_could_not_be_read_is_not_written(change, message):

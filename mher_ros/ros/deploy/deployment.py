@@ -7,7 +7,7 @@ import time
 
 from mher_ros.control.filter.joint_filter import JointFilter
 from mher_ros.control.filter.motion_limiter import MotionLimits
-from mher_ros.control.fit import check_fit, FitError
+from mher_ros.control.fit import check_fit, check_kinematics, check_robot, FitError
 from mher_ros.control.goal_controller import GoalController
 from mher_ros.control.obstacle_tracker import ObstacleTracker
 from mher_ros.control.reachability import Reachability
@@ -89,11 +89,16 @@ class Deployment:
         check_fit(interface)
         _check_place(interface, robot)
         self.output = robot.output if options.output == 'robot' else options.output
+        if options.controller == 'policy':
+            check_robot(interface, robot, self.output)
         self.arm = arm = ArmModel(robot, model_text(node, robot, stop, options.model_timeout))
+        moves_joints = interface.arm is not None and options.controller == 'policy'
+        if moves_joints:
+            check_kinematics(interface, arm)
         self.workspace = workspace = place_workspace(interface, robot)
-        joints = OUTPUTS[self.output].of_joints
-        slots = arm.obstacle_slots() if joints else None
-        self._reachability = Reachability(arm, slots)
+        limits_joints = moves_joints or OUTPUTS[self.output].of_joints
+        slots = arm.obstacle_slots() if limits_joints else None
+        self._reachability = Reachability(arm, slots, keeps_orientation=not moves_joints)
         missed = self._reachability.check_workspace(workspace)
         if missed:
             self._logger.warning(f'corners of the workspace that the arm cannot reach: {missed}')
@@ -245,6 +250,8 @@ class Deployment:
 
 def _check_place(interface: TaskInterface, robot: Robot) -> None:
     """Refuse to use the place of a training workspace on another arm."""
+    if interface.arm is not None:
+        return  # its place is known in the arm's own base frame
     if robot.workspace.origin is None and robot.simulation_task != interface.task:
         raise FitError(
             f'robot {robot.name}: workspace.origin, the centre of the workspace of '

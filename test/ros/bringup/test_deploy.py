@@ -333,9 +333,9 @@ def test_a_dry_run_shows_the_motion_and_commands_nothing(up, world, policy, mark
 def test_a_policy_that_does_not_fit_ends_all_in_a_sentence(up, tmp_path, mark):
     policy = write_proportional_policy(tmp_path / 'policy.onnx', 'point2d_large')
     run = up('deploy_sim', f'policy:={policy}')
-    run.wait_for('a policy for point2d_large cannot command a tool: expected actions that mean')
+    run.wait_for('a policy for point2d_large cannot move an arm: expected actions that mean')
     assert run.end() == 1
-    assert sum('cannot command a tool' in line for line in run.lines) == 1
+    assert sum('cannot move an arm' in line for line in run.lines) == 1
     mark.wait_until_none_is_left()
 
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 
-from deployed_policy import stops
+from deployed_policy import DeployedPolicy, stops
 from fake_arm import MESSAGES, vector
 from foreign_arms import write_arm
 from mher_ros.files import share_folder
@@ -67,6 +67,23 @@ def test_an_arm_is_told_what_its_controller_takes(deploy, output):
     assert type(message) is MESSAGES[output]
     CHECKS[output](message, deployed)
     deployed.wait_until_reached()
+
+
+@pytest.mark.parametrize('output', ['joint_trajectory', 'none'])
+def test_a_policy_with_joint_actions_moves_the_arm_that_it_was_trained_on(world, tmp_path, output):
+    joints = write_proportional_policy(tmp_path / 'joints.onnx', 'reach')
+    deployed = DeployedPolicy(world, joints, output)
+    deployed.wait_until_active()
+    deployed.arm.wait_for_states(5)
+    start = deployed.arm.tool
+    goal = deployed.go(start + (0.02, 0.08, 0.05))
+    if output == 'none':
+        deployed.wait_for_status(lambda status: status.moving)
+        assert not deployed.commands.messages
+    else:
+        deployed.wait_until_reached()
+        assert np.linalg.norm(deployed.arm.tool - goal) < 0.05
+    deployed.close()
 
 
 def test_a_namespace_moves_the_lot_and_joints_come_in_any_order(deploy):
@@ -244,16 +261,23 @@ def test_what_cannot_be_deployed_ends_the_node_in_a_sentence(world, policy, tmp_
         for up, down in ('bc', 'cb')
     )
     (tmp_path / 'circle.urdf').write_text(f'<robot name="r">{links}{joints}</robot>')
+    moves_joints = write_proportional_policy(tmp_path / 'joints.onnx', 'reach')
     cases = [
         ({'policy': str(endless)}, 1, "endless.onnx: graph: .* got 'Loop'"),
         ({'policy': str(policy), 'robot': str(circle)}, 1, 'is below itself'),
-        ({'policy': str(other)}, 1, 'a policy for point2d_large cannot command a tool: expected'),
+        ({'policy': str(other)}, 1, 'a policy for point2d_large cannot move an arm: expected'),
         ({'policy': str(damaged)}, 1, 'damaged.onnx: '),
         ({'policy': str(policy), 'robot': 'sawyer'}, 1, 'robot sawyer: workspace.origin'),
         (
             {'policy': str(policy), 'robot': str(far)},
             1,
             r'centre, \(1\.600, 0\.000, 0\.300\)',
+        ),
+        ({'policy': str(moves_joints), 'robot': str(far)}, 1, 'was trained on fetch, with'),
+        (
+            {'policy': str(moves_joints), 'robot': 'fetch', 'output': 'twist'},
+            1,
+            'an output of joint_trajectory',
         ),
         ({'policy': str(policy), 'robot': 'r2d2'}, 2, "robot takes one of .* got 'r2d2'"),
         ({'policy': str(policy), 'output': 'steam'}, 2, 'output takes one of .* got .steam'),

@@ -19,24 +19,44 @@ GAIN = 0.4
 """Part of the way to the goal that one action covers, if that is within its scale."""
 
 
-def write_proportional_policy(path, task='fetch_reach'):
+def write_proportional_policy(path, task='fetch_reach', options=None):
     """Write a policy for a task whose actions displace what its goals place; return ``path``."""
-    env = make(task)
+    env = make(task, options)
     interface = env.interface
+    weights = _joint_weights(env) if interface.arm else _tool_weights(interface)
     env.close()
     path = Path(path)
     contract = Contract(interface, {'algorithm': 'proportional', 'gain': GAIN})
-    path.write_bytes(_sealed(_graph(interface), contract))
+    path.write_bytes(_sealed(_graph(interface, weights), contract))
     load(path)
     return path
 
 
-def _graph(interface):
-    n, m, k = (len(part) for part in (interface.observation, interface.goal, interface.action))
-    # a = clip(W (goal - achieved), -1, 1); what is no axis of the goal (a gripper) stays at 0.
-    weights = np.zeros((k, m), np.float32)
-    for axis, field in enumerate(interface.action[:m]):
+def _tool_weights(interface):
+    """Return weights (k, m); what is no axis of the goal (a gripper) stays at 0."""
+    weights = np.zeros((len(interface.action), len(interface.goal)), np.float32)
+    for axis, field in enumerate(interface.action[: len(interface.goal)]):
         weights[axis, axis] = GAIN / field.scale
+    return weights
+
+
+def _joint_weights(env):
+    """Return weights (k, 3): the inverse kinematics of the arm around its initial posture."""
+    env.reset(seed=0)
+    positions, _ = env.joint_state()
+    here, step = env.arm.tool_position(positions), 1e-6
+    columns = []
+    for joint in range(len(env.interface.action)):
+        there = positions.copy()
+        there[joint] += step
+        columns.append((env.arm.tool_position(there) - here) / step)
+    scales = np.array([field.scale for field in env.interface.action])
+    return (GAIN * np.linalg.pinv(np.array(columns).T) / scales[:, None]).astype(np.float32)
+
+
+def _graph(interface, weights):
+    """Return the graph of a = clip(W (goal - achieved), -1, 1), with weights W (k, m)."""
+    n, m, k = (len(part) for part in (interface.observation, interface.goal, interface.action))
     first, last = interface.achieved_index[0], interface.achieved_index[-1]
     constants = {
         'first': np.array([first], np.int64),

@@ -1,0 +1,155 @@
+"""A policy whose actions move joints runs on the arm that it was trained on, and on no other."""
+
+import dataclasses
+
+from arm_models import load_arm
+from mher_ros.control.fit import (
+    check_fit,
+    check_kinematics,
+    check_robot,
+    FitError,
+    trained_arm,
+)
+from mher_ros.control.goal_controller import GoalController
+from mher_ros.control.observation import Observer
+from mher_ros.policy.onnx_policy import load
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.workspace import place_workspace
+from mher_ros.simulation.dynamic_arm import DynamicArm
+from mher_ros.simulation.reach import ReachOptions
+from mher_ros.tasks import make
+import numpy as np
+from proportional_policy import write_proportional_policy
+import pytest
+
+ROBOTS = ('fetch', 'ur5e')
+
+
+def options(robot):
+    return ReachOptions(episode_steps=50, threshold=0.05, robot=robot)
+
+
+@pytest.fixture(scope='module')
+def policies(tmp_path_factory):
+    """Return a policy with joint actions for each robot."""
+    folder = tmp_path_factory.mktemp('policies')
+    paths = {robot: folder / f'{robot}.onnx' for robot in ROBOTS}
+    return {
+        robot: load(write_proportional_policy(path, 'reach', options(robot)))
+        for robot, path in paths.items()
+    }
+
+
+@pytest.mark.parametrize('output', ['joint_position', 'joint_velocity'])
+@pytest.mark.parametrize('robot', ROBOTS)
+def test_the_tool_comes_to_its_goal_by_joint_actions(policies, robot, output):
+    policy = policies[robot]
+    file, _ = load_arm(robot)
+    world = DynamicArm(file, output)
+    check_robot(policy.interface, file, output)
+    check_kinematics(policy.interface, world.arm)
+    controller = GoalController(
+        policy, policy.interface, world.arm, place_workspace(policy.interface, file), output
+    )
+    world.settle(controller.path)
+    start = world.tool_position()
+    for goal in (start + (0.0, 0.1, 0.05), start + (0.03, -0.1, 0.05)):
+        controller.take_goal(world.now, goal, 'project')
+        end = world.now + 10.0
+        while world.now < end and not (controller.reached and controller.path.filter.is_at_rest):
+            world.step(controller.path)
+        assert np.linalg.norm(world.tool_position() - controller.goal) < 0.01
+
+
+@pytest.mark.parametrize('robot', ROBOTS)
+def test_the_policy_sees_what_it_was_trained_on_to_the_bit(robot):
+    task = make('reach', options(robot))
+    task.reset(seed=0)
+    observer, rng = Observer(task.interface, task.joint_names), np.random.default_rng(0)
+    for _ in range(10):
+        trained = task.step(rng.uniform(-1, 1, task.action_space.shape).astype(np.float32))[0]
+        positions, velocities = task.joint_state()
+        tool = task.arm.tool(positions, velocities)
+        seen = observer({'measured': (*tool, positions, velocities)})
+        np.testing.assert_array_equal(seen, trained['observation'])
+
+
+def test_another_arm_is_refused(policies):
+    interface = policies['ur5e'].interface
+    for other in ('fetch', 'panda'):
+        with pytest.raises(FitError, match=f'joints of robot {other}.*trained on ur5e'):
+            check_robot(interface, load_arm(other)[0], 'joint_position')
+
+
+def test_an_arm_with_other_kinematics_is_refused(policies):
+    robot, _ = load_arm('ur5e')
+    interface = policies['ur5e'].interface
+    check_kinematics(interface, load_arm('ur5e')[1])
+    calibrated = dataclasses.replace(robot.simulated(), tool_offset=(0.0, 0.0, 0.002))
+    check_kinematics(interface, ArmModel(calibrated))
+    longer = dataclasses.replace(robot.simulated(), tool_offset=(0.0, 0.0, 0.05))
+    with pytest.raises(FitError, match='up to 0.050 m away'):
+        check_kinematics(interface, ArmModel(longer))
+
+
+def test_another_scene_is_refused(policies):
+    robot, arm = load_arm('ur5e')
+    wall = Obstacle('wall', 'box', (0.5, 0.0, 0.1), size=(0.1, 1.0, 0.2))
+    with_wall = dataclasses.replace(robot, scene=(wall,))
+    interface = policies['ur5e'].interface
+    with pytest.raises(FitError, match='no obstacles there, obstacles here'):
+        check_robot(interface, with_wall, 'joint_position')
+    trained = dataclasses.replace(interface, arm=trained_arm(with_wall, arm))
+    check_robot(trained, with_wall, 'joint_position')
+    moved = dataclasses.replace(wall, position=(0.5, 0.0, 0.2))
+    for scene in ((), (moved,), (wall, dataclasses.replace(moved, name='other'))):
+        with pytest.raises(FitError, match='scene'):
+            check_robot(trained, dataclasses.replace(robot, scene=scene), 'joint_position')
+
+
+def test_outputs_that_command_the_tool_are_refused(policies):
+    interface, (robot, _) = policies['fetch'].interface, load_arm('fetch')
+    for output in ('twist', 'pose'):
+        with pytest.raises(FitError, match=f'moves joints.*got {output}'):
+            check_robot(interface, robot, output)
+    for output in ('joint_trajectory', 'joint_position', 'joint_velocity', 'none'):
+        check_robot(interface, robot, output)
+
+
+def test_joints_are_limited_in_a_dry_run(policies):
+    policy = policies['fetch']
+    robot, arm = load_arm('fetch')
+    space = place_workspace(policy.interface, robot)
+    controller = GoalController(policy, policy.interface, arm, space, 'none')
+    assert controller.path.filter.joint_positions is None  # until a motion begins
+    controller.path.filter.begin(np.array([robot.home[name] for name in arm.state_names]))
+    assert controller.path.filter.joint_positions.shape == (7,)
+
+
+def changed(interface, field_name, **values):
+    """Return the interface with one field of the observation changed."""
+    fields = (
+        dataclasses.replace(field, **values) if field.name == field_name else field
+        for field in interface.observation
+    )
+    return dataclasses.replace(interface, observation=tuple(fields))
+
+
+def test_what_cannot_be_understood_is_refused(policies):
+    interface = policies['fetch'].interface
+    elbow = 'position_elbow_flex_joint'
+    wrong = {
+        'observation of any of': changed(interface, elbow, name='object_position_x'),
+        f'{elbow} in rad or m, got deg': changed(interface, elbow, unit='deg'),
+        'joint actions with the arm': dataclasses.replace(interface, arm=None),
+    }
+    for text, changes in wrong.items():
+        with pytest.raises(FitError, match=text):
+            check_fit(changes)
+
+
+def test_a_joint_that_the_arm_lacks_is_refused(policies):
+    interface = policies['fetch'].interface
+    with pytest.raises(FitError, match='position_shoulder_pan_joint'):
+        Observer(interface, ('elbow',))
