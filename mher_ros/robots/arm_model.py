@@ -49,6 +49,8 @@ class ArmModel:
         self.home = robot.home
         """Initial positions in simulation, by joint [rad or m]; empty: not known."""
         self.singularity = robot.singularity
+        self.reaction_time = robot.reaction_time
+        """Largest delay with which the arm carries out a command [s]."""
         self.base_frame = robot.base_frame or description.root
         """Frame of the tool's positions, velocities and orientations."""
         self.joint_names = robot.joints

@@ -108,6 +108,8 @@ class Robot:
     acceleration: float
     """Acceleration limit of the tool [m/s^2]."""
     topics: Topics
+    reaction_time: float = 0.15
+    """Largest delay with which the arm carries out a command [s]."""
     collision: CollisionOptions = CollisionOptions()
     scene: tuple[Obstacle, ...] = ()
     """Obstacles in the base frame."""
@@ -224,6 +226,7 @@ def _read(path: Path, settings: Settings) -> Robot:
         speed=settings.number('speed', 0.25, low=0.001, high=2.0),
         acceleration=settings.number('acceleration', 1.0, low=0.01, high=20.0),
         topics=_topics(settings.section('topics')),
+        reaction_time=settings.number('reaction_time', Robot.reaction_time, low=0.0, high=1.0),
         collision=read_collision(settings.section('collision'), bool(scene)),
         scene=scene,
         singularity=read_singularity(settings.section('singularity')),

@@ -21,12 +21,19 @@ class DynamicArm:
     Build a command path for ``arm``, and call ``step`` once per joint state.
     """
 
-    def __init__(self, robot: Robot, output: str, payload: float = 0.0) -> None:
-        """``payload``: mass at the tool that the drives do not know [kg]."""
+    def __init__(
+        self, robot: Robot, output: str, payload: float = 0.0, delay: float = 0.0
+    ) -> None:
+        """
+        Put the arm at rest at home.
+
+        ``payload``: mass at the tool that the drives do not know [kg]; ``delay``: time after which
+        the drives get a command [s].
+        """
         task = robot.simulation_task
         plant = JointPlant(task, robot.scene, payload) if task else UrdfPlant(robot, payload)
         self.arm = ArmModel(robot, plant.description(robot.name))
-        self._plant = ControlledArm(plant, self.arm)
+        self._plant = ControlledArm(plant, self.arm, delay)
         self._is_velocity = OUTPUTS[output].is_velocity
         self._plant.controller = 'joint_velocity' if self._is_velocity else 'joint_position'
         self._chain = [plant.joint_names.index(name) for name in self.arm.state_names]

@@ -41,6 +41,7 @@ def test_four_keys_are_enough(load):
     assert robot.name == 'mine'
     assert robot.joints == ('shoulder', 'elbow')
     assert (robot.speed, robot.acceleration, robot.command_rate) == (0.25, 1.0, 100.0)
+    assert robot.reaction_time == 0.15
     assert robot.workspace.origin is None
     assert robot.workspace.scale == 1.0
     assert robot.box is None
@@ -74,6 +75,8 @@ def test_a_key_that_is_needed_is_asked_for(load, key):
         ({'speed': True}, 'speed takes a finite number'),
         ({'speed': -1}, 'speed takes'),
         ({'command_rate': 0}, 'command_rate takes'),
+        ({'reaction_time': -0.1}, 'reaction_time takes'),
+        ({'reaction_time': 1.1}, 'reaction_time takes'),
         ({'model': 3}, 'model takes a text; got 3'),
         ({'home': {'shoulder': 0.1}}, r"home names every joint.*\['elbow'\] are missing"),
         ({'home': {'shoulder': 'x', 'elbow': 0}}, 'home.shoulder takes a finite number'),

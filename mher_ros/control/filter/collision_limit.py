@@ -13,7 +13,7 @@ AWAY = 0.02  # most speed with which a pair must part, so that a curved motion i
 AT_LIMIT = 0.01  # distance beyond the clearance at which parts hold each other back [m]
 FARTHEST = 0.5  # distance up to which distances are computed [m]
 ROUNDING = 1e-9  # of a distance [m]
-DELAY = 0.25  # largest delay of a motion: 0.15 of an arm and 0.1 of a late command [s]
+LATE = 0.1  # largest delay of a command, besides the reaction time of the arm [s]
 NO_PAIRS = np.empty(0, np.int_)
 
 
@@ -249,11 +249,12 @@ class ObstacleLimit(CollisionLimit):
     def __init__(self, arm: ArmModel, slots: ObstacleSlots, period: float) -> None:
         super().__init__(arm, slots, period)
         self._slots, self._seen = slots, np.zeros(SLOTS, np.int_)
+        self._delay = arm.reaction_time + LATE
         self._braking = 0.0  # time for which distances are prepared [s]
 
     def _take_changes(self, time: float) -> None:
         slots, self._braking = self._slots, time
-        self._clearances = slots.margins(self.now + self._period + time + DELAY)
+        self._clearances = slots.margins(self.now + self._period + time + self._delay)
         self._farthest = FARTHEST + max(0.0, float(self._clearances.max()))
         for slot in np.flatnonzero(self._seen != slots.versions).tolist():
             pairs = slots.pairs_of(slot)

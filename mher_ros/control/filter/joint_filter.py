@@ -2,7 +2,7 @@
 
 import math
 
-from mher_ros.control.filter.collision_limit import CollisionLimit, DELAY, ObstacleLimit
+from mher_ros.control.filter.collision_limit import CollisionLimit, LATE, ObstacleLimit
 from mher_ros.control.filter.motion_limiter import MotionLimiter
 from mher_ros.control.filter.motion_qp import MotionError, MotionQP
 from mher_ros.control.filter.safety_filter import SafetyFilter
@@ -80,7 +80,8 @@ class JointFilter(SafetyFilter):
         self._collisions: list[CollisionLimit] = self._fixed
         self._prepared_at = 0.0  # time at which distances were computed [s]
         # Displacements of commands that an arm with a delay has not carried out yet.
-        self._pending = np.zeros((math.ceil(DELAY / period) if is_velocity else 0, self._count))
+        late = math.ceil((arm.reaction_time + LATE) / period) if is_velocity else 0
+        self._pending = np.zeros((late, self._count))
         self._room = np.zeros(self._count), np.zeros(self._count)
         # No joint moves the tool on a radius larger than the length of the arm.
         model = arm.model
@@ -162,7 +163,7 @@ class JointFilter(SafetyFilter):
         """
         Return the possible displacements from the set-point, down and up (k,) [rad or m].
 
-        The arm at ``measured`` (k,) may still carry out the commands of the last ``DELAY``.
+        The arm at ``measured`` (k,) may still carry out the commands of its reaction time.
         """
         pending = np.cumsum(self._pending[::-1], axis=0)
         ahead = measured - self.joint_positions

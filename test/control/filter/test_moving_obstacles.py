@@ -55,12 +55,14 @@ class Attacker:
 class Moving:
     """A simulated arm, and a ball that moves where it is told to."""
 
-    def __init__(self, name, output='joint_position', is_on=True, **collision):
+    def __init__(
+        self, name, output='joint_position', is_on=True, delay=0.0, reaction_time=0.15, **collision
+    ):
         robot, _ = load_arm(name)
         ball = Obstacle('ball', 'sphere', (0.0, 0.0, 9.0), size=(RADIUS, 0.0, 0.0))
-        self.plant = DynamicArm(dataclasses.replace(robot, scene=(ball,)), output)
+        self.plant = DynamicArm(dataclasses.replace(robot, scene=(ball,)), output, delay=delay)
         options = dataclasses.replace(robot.collision, enabled=is_on, **collision)
-        robot = dataclasses.replace(robot, collision=options)
+        robot = dataclasses.replace(robot, collision=options, reaction_time=reaction_time)
         self.arm = ArmModel(robot.simulated())
         self.output, self.ball = output, self.plant.model.geom('ball').id
         self.slots = self.arm.obstacle_slots()
@@ -131,9 +133,9 @@ class Moving:
         return ''
 
 
-def count(name, output, trials, is_on=True):
+def count(name, output, trials, **world):
     """Return how often an arm that moves at random hit the ball, and was hit by it."""
-    hits, world = Counter(), Moving(name, output, is_on)
+    hits, world = Counter(), Moving(name, output, **world)
     for trial in range(trials):
         random = np.random.default_rng(trial)
         world.plant._plant.reset()
@@ -165,6 +167,46 @@ class Ahead(Attacker):
 
     def ask(self, now):
         return ToolVelocity(self.velocity)
+
+
+def meet(name, output, direction, delay, reaction_time):
+    """
+    Let a ball come towards a tool that is asked to move towards it, until they touch.
+
+    Return the speed of the arm towards the ball then [m/s].
+    """
+    world = Moving(name, output, delay=delay, reaction_time=reaction_time)
+    start, direction, told = world.plant.tool_position(), np.array(direction), -1.0
+    world.start(Ahead(0.25 * direction))
+    while (speed := world.touched_at()) is None:
+        now = world.plant.now
+        assert now < LONGEST
+        ball = start + (0.8 - SPEED * now) * direction
+        world.place(ball)
+        if now >= told + UPDATED:
+            told = now
+            world.tell(ball + SPEED * LATE * direction, LATE)
+        world.plant.step(world.path)
+    assert (world.plant.tool_position() - start) @ direction > 0.1
+    return speed
+
+
+@pytest.mark.parametrize('direction', [(1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1)])
+@pytest.mark.parametrize('output', ['joint_position', 'joint_velocity'])
+@pytest.mark.parametrize('name', ['panda', 'ur5e'])
+def test_an_arm_that_is_known_to_be_slow_stops_in_time(name, output, direction):
+    assert meet(name, output, direction, delay=0.3, reaction_time=0.3) < MOVES
+
+
+@pytest.mark.parametrize(('name', 'output', 'direction', 'reaction_time'), [
+    ('ur5e', 'joint_velocity', (1, 0, 0), 0.1),
+    ('ur5e', 'joint_velocity', (1, 0, 0), 0.0),
+    ('panda', 'joint_position', (0, 0, 1), 0.0),
+])  # fmt: skip
+def test_an_arm_that_is_slower_than_its_reaction_time_does_not(
+    name, output, direction, reaction_time
+):
+    assert meet(name, output, direction, 0.3, reaction_time) > MOVES
 
 
 def push(velocity, moves, starts_at, ends_at):

@@ -7,6 +7,8 @@ from mher_ros.control.command_path import CommandPath
 from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.motion import ToolVelocity
 from mher_ros.control.safety_monitor import Status
+from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import GoalError
 from mher_ros.simulation.reach import Reach
 import numpy as np
@@ -24,10 +26,13 @@ BEYOND = 0.002
 class Drives:
     """Joints that take on velocities late, and stop at nothing: not even at their limits."""
 
-    def __init__(self, robot, joint_speed=0.5):
+    def __init__(self, robot, joint_speed=0.5, **changes):
         options = dataclasses.replace(Reach.default_options, robot=robot, joint_speed=joint_speed)
         self.task = Reach(options)
         self.arm = self.task.arm
+        if changes:
+            robot = dataclasses.replace(load_robot(robot), **changes)
+            self.arm = ArmModel(robot.simulated())
         self.positions = self.task.joint_state()[0].copy()
         self.count = len(self.arm.joint_names)
         self._history = [np.zeros(self.count)]
@@ -68,9 +73,9 @@ class Drives:
         assert self.now >= end - TICK
 
 
-def towards_its_limit(robot, joint, speed):
+def towards_its_limit(robot, joint, speed, **changes):
     """Return drives 1 rad from a limit of one joint, and what asks for motions towards it."""
-    drives = Drives(robot, speed)
+    drives = Drives(robot, speed, **changes)
     task, action = drives.task, np.zeros(drives.count)
     drives.positions[joint], action[joint] = drives.arm.upper[joint] - 1.0, 1.0
     controller = ActionController(
@@ -98,6 +103,14 @@ def test_joints_of_a_late_arm_keep_their_ranges(robot, joint, speed, delay):
     assert drives.beyond < BEYOND
     assert drives.beyond > -0.1  # and they come near to their limit
     assert path.monitor.status is Status.RUNNING
+
+
+@pytest.mark.parametrize(('reaction_time', 'keeps'), [(0.1, False), (0.3, True), (0.5, True)])
+def test_joints_of_a_very_late_arm_keep_their_ranges_if_that_is_known(reaction_time, keeps):
+    drives, path, act = towards_its_limit('ur5e', 5, 0.5, reaction_time=reaction_time)
+    drives.run(path, 4.0, 0.3, act)
+    assert drives.beyond < BEYOND if keeps else drives.beyond > 10.0 * BEYOND
+    assert drives.beyond > -0.1
 
 
 @pytest.mark.parametrize('distance', [0.1, 0.2, 0.335, 0.5])
