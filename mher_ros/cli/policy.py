@@ -3,6 +3,8 @@
 import argparse
 import json
 from pathlib import Path
+import sys
+from typing import TYPE_CHECKING
 
 from mher_ros.cli.arguments import (
     argument,
@@ -17,6 +19,11 @@ from mher_ros.cli.arguments import (
 )
 from mher_ros.registry import trust
 from mher_ros.tasks.rendering import choose_backend
+
+if TYPE_CHECKING:
+    from mher_ros.interface import TaskInterface
+    from mher_ros.robots.robot import Robot
+    from mher_ros.simulation.stopping import StoppingReport
 
 ROBOT_TASK = 'fetch_reach'
 HEAVIEST = 100.0  # payload of a simulated stop [kg]
@@ -65,17 +72,48 @@ def _check_robot(chosen: argparse.Namespace) -> int:
         task = robot.simulation_task or ROBOT_TASK
         interface = make(task, make_config(task).task).interface
     check = RobotCheck(robot, interface, Path(chosen.urdf) if chosen.urdf else None)
-    print('\n'.join(check.lines()))
+    result, problems = check.as_dict(), check.problems
+    if not chosen.json:
+        print('\n'.join(check.lines()), flush=True)
     if chosen.stopping is not None:
-        from mher_ros.simulation.stopping import stopping_lines
-
-        print()
-        for line in stopping_lines(robot, interface, chosen.stopping):
-            print(line, flush=True)
+        report = _measure_stops(robot, interface, chosen)
+        result['stopping'], problems = report.as_dict(), problems + report.problems
     if chosen.picture:
         draw_check(check, Path(chosen.picture))
-        print(f'\nwritten: {chosen.picture}')
-    return FAILED if check.problems else 0
+        result['picture'] = chosen.picture
+        if not chosen.json:
+            print(f'\nwritten: {chosen.picture}')
+    if chosen.json:
+        print(json.dumps(result))
+    return FAILED if problems else 0
+
+
+def _measure_stops(
+    robot: 'Robot', interface: 'TaskInterface', chosen: argparse.Namespace
+) -> 'StoppingReport':
+    """Simulate the stops of an arm; print each row as soon as it is known."""
+    from mher_ros.simulation.stopping import (
+        HEADER,
+        loads_with,
+        SHARES,
+        stop_rows,
+        StoppingReport,
+    )
+
+    loads = loads_with(chosen.stopping)
+    rows = []
+    if not chosen.json:
+        print('\n' + HEADER, flush=True)
+    for row in stop_rows(robot, interface, loads):
+        rows.append(row)
+        if chosen.json:
+            print(f'{len(rows)} of {len(loads) * len(SHARES)}', file=sys.stderr, flush=True)
+        else:
+            print(row.line(), flush=True)
+    report = StoppingReport(robot, rows)
+    if not chosen.json:
+        print('\n'.join(('', *report.lines())))
+    return report
 
 
 EVALUATE = Command(
@@ -113,14 +151,16 @@ CHECK = Command(
         ),
         argument(
             '--stopping',
-            'also simulate how far the moving arm moves on after a stop (takes 20 s), with a '
-            'payload of KG for which its drives are not tuned (default 0)',
+            'also simulate how far the moving arm moves on after a stop, and how exactly it '
+            'follows its set-points (takes 1 min), with a payload of KG for which its drives are '
+            'not tuned (default 0)',
             nargs='?',
             type=_payload,
             const=0.0,
             metavar='KG',
         ),
         argument('--picture', 'write a PNG of the arm and the workspace', metavar='FILE'),
+        JSON,
     ),
 )
 ROBOT = CHECK._replace(arguments=(), commands={'check': CHECK}, metavar='ACTION')

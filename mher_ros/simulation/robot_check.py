@@ -120,6 +120,36 @@ class RobotCheck:
             lines += ['workspace:', f'  origin: [{", ".join(f"{part:.3f}" for part in origin)}]']
         return lines
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same for programs; infinite limits and margins are null."""
+        places = [
+            {
+                'name': place.name,
+                'position': place.position.tolist(),
+                'reached': bool(place.ik.reached),
+                'turned': float(place.ik.turned),
+                'nearest_joint': place.joint,
+                'margin': _finite(place.margin),
+                'condition': _finite(place.condition),
+            }
+            for place in self.places
+        ]
+        limits = {
+            joint: {
+                key: {'value': _finite(value), 'source': source}
+                for key, (value, source) in values.items()
+            }
+            for joint, values in self.limits.items()
+        }
+        return {
+            'robot': self.robot.name,
+            'simulated_outputs': list(self.simulated_outputs),
+            'limits': limits,
+            'places': places,
+            'problems': list(self.problems),
+            'proposal': None if self.proposal is None else self.proposal._asdict(),
+        }
+
     def _problems_of_home(self) -> list[str]:
         problems = []
         if not self.robot.home:
@@ -330,3 +360,8 @@ def _limits(
                 source = 'model' if getattr(model[name], field.name) == value else 'default'
             limits[name][field.name] = value, source
     return limits
+
+
+def _finite(value: float) -> float | None:
+    """Return a number that JSON knows; None if it is not finite."""
+    return float(value) if math.isfinite(value) else None

@@ -1,9 +1,11 @@
 """``mher robot check``, as a person meets it on the first day with an arm."""
 
+import json
 import os
 
 from foreign_arms import UR10_HOME, write_arm
 from mher_ros.cli import main
+from mher_ros.files import share_folder
 import pytest
 
 MJCF = """<mujoco><worldbody><body name="base"><body name="one"><joint name="a" axis="0 0 1"
@@ -68,9 +70,33 @@ def test_an_arm_that_cannot_be_simulated_is_said_to_be_so(capsys, tmp_path):
     assert 'simulated: none: ' in capsys.readouterr().out
 
 
-def test_stops_of_the_arm_are_simulated_on_request(capsys):
-    assert main(['robot', 'check', 'ur5e', '--stopping', '2']) == 0
-    assert '2 kg' in capsys.readouterr().out
+def test_stops_of_the_arm_are_simulated_on_request(capsys, tmp_path):
+    path = tmp_path / 'near.yaml'
+    path.write_text(
+        (share_folder() / 'config' / 'robots' / 'ur5e.yaml').read_text()
+        + 'collision: {clearance: 0.001}\n'
+    )
+    assert main(['robot', 'check', str(path), '--stopping', '--json']) == 1
+    told = capsys.readouterr()
+    result = json.loads(told.out)
+    assert result['problems'] == []
+    stopping = result['stopping']
+    assert any('collision.clearance' in problem for problem in stopping['problems'])
+    assert stopping['proposal']['clearance'] > 0.001
+    rows = stopping['rows']
+    assert {(row['speed'], row['delay']) for row in rows} == {
+        (speed, delay) for speed in (0.125, 0.25) for delay in (0.0, 0.05, 0.15)
+    }
+    assert all(row['worst']['deviation'] > 0.0 for row in rows)
+    assert f'{len(rows)} of {len(rows)}' in told.err
     with pytest.raises(SystemExit) as ended:
         main(['robot', 'check', 'ur5e', '--stopping', '-1'])
     assert ended.value.code == 2
+
+
+def test_a_check_is_printed_for_programs_on_request(capsys):
+    assert main(['robot', 'check', 'panda', '--json']) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result['robot'], result['problems'], result['proposal']) == ('panda', [], None)
+    assert len(result['places']) == 9 and all(place['reached'] for place in result['places'])
+    assert 'stopping' not in result
