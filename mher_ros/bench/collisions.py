@@ -1,324 +1,232 @@
 """Whether a simulated arm stays out of contact, with itself and among random obstacles."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
-import math
+import multiprocessing
+from pathlib import Path
+import signal
+import tempfile
 import time
 from typing import Any
 
+from mher_ros.bench.collision_scenes import CROWD, OBSTACLES
+from mher_ros.bench.collision_trials import (
+    DURATION,
+    GOAL_KINDS,
+    MOTION_KINDS,
+    RESULTS,
+    run_scene,
+    SceneResult,
+    SceneTrial,
+    TASK,
+    UNMOVED_FOR,
+)
+from mher_ros.bench.policies import trained_policy
 from mher_ros.bench.result import Result
-from mher_ros.bench.timing import log_progress
-from mher_ros.control.command_path import CommandPath
-from mher_ros.control.filter.motion_limiter import MotionLimits
-from mher_ros.control.filter.safety_filter import SafetyFilter
-from mher_ros.control.goal_controller import GoalController
-from mher_ros.control.motion import Command, JointVelocities, Motion
-from mher_ros.control.reachability import Reachability
+from mher_ros.bench.timing import log_progress, PROGRESS_PERIOD
+from mher_ros.experiments.provenance import cores
 from mher_ros.experiments.tables import Table
-from mher_ros.robots.arm_model import ArmModel
-from mher_ros.robots.collision_model import PairDistances
-from mher_ros.robots.robot import load_robot, Robot
-from mher_ros.robots.scene import Obstacle
-from mher_ros.robots.workspace import GoalError, place_workspace
-from mher_ros.simulation.dynamic_arm import DynamicArm
-from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.tasks import make
+from mher_ros.robots.robot import load_robot
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
-
-TASK = 'fetch_reach'  # whose workspace is used, unless a robot is simulated by another task
-OBSTACLES = 5  # besides the table
-SIZES = (0.03, 0.1)  # half an edge, or radius, of an obstacle [m]
-AROUND = 0.15  # how far from the workspace obstacles stand [m]
-FREE = 0.04  # least distance of an obstacle from the arm at home [m]
-BELOW = 0.05  # of the table below the workspace [m]
+ON = [(kind, 'on') for kind in (*GOAL_KINDS, *MOTION_KINDS)]
+BASELINES = [
+    ('straight line', 'off'),
+    ('random joints', 'off'),
+    ('adversarial', 'off'),
+    ('straight line', 'mink'),
+]
+"""Motions by kind and what avoids collisions; each has the same scenes and goals as the first."""
 GOALS_PER_SCENE = 10
-LONGEST = 15.0  # time for a goal [s]
-RANDOM, HELD = 3.0, 20
-"""Time of one random motion of the joints [s], and commands until its velocities change."""
-EVERYWHERE = 2.0  # half an edge of the tool's box in random motions [m]
+CROWDED = 0.2  # share of the motions that are also made in crowded scenes
 TOUCH = 0.001  # depth of a contact that counts as a penetration [m]
+MANY = 20  # active pairs of a command for which times are reported apart
+
+Results = dict[SceneTrial, SceneResult]
 
 
-def measure(robot: str, goals: int, output: str, seed: int) -> Result:
+def measure(
+    robot: str,
+    goals: int,
+    output: str,
+    seed: int,
+    policy: str | None = None,
+    workers: int = 0,
+    alone: bool = False,
+) -> Result:
     """
-    Move an arm to goals, straight, and by random joint velocities up to their limits.
+    Move an arm to goals, straight and by a policy, and by joint velocities at full scale.
 
-    Both are done again with the collision avoidance off: with the same scenes and goals, and with
-    other random velocities and scenes from the same seed. MuJoCo's own contacts, in a simulation
-    with masses and drives, tell what the arm touches.
+    MuJoCo's own contacts, in a simulation with masses and drives, show what the arm touches. Some
+    motions are done again with the collision avoidance off, and by mink's own collision limit,
+    unless ``alone``. Without ``policy`` one is trained for the robot's task. Scenes are simulated
+    by as many processes as there are ``workers``, or cores; the result does not depend on it.
     """
-    told: dict[str, Any] = {}
-    rows = []
-    for name, is_on in (('on', True), ('off', False)):
-        for kind in ('straight line', 'random joints'):
-            trial = _Trial(load_robot(robot), output, np.random.default_rng(seed), is_on)
-            (trial.go_straight if kind == 'straight line' else trial.move_at_random)(goals)
-            told[f'{kind}, {name}'] = figures = trial.figures()
-            columns = ('penetrations', 'worst_penetration_mm', 'reached', 'refused', 'stuck')
-            cells = [str(figures[key]) for key in (*columns, 'ms_median', 'ms_p99')]
-            rows.append((kind, name, *cells))
-    on = [told[f'{kind}, on'] for kind in ('straight line', 'random joints')]
-    figures = {
-        'penetrations': sum(one['penetrations'] for one in on),
-        'worst_penetration_mm': max(one['worst_penetration_mm'] for one in on),
-        **{key: on[0][key] for key in ('reached', 'refused', 'stuck')},
-        'ms_median': max(one['ms_median'] for one in on),
-        'ms_p99': max(one['ms_p99'] for one in on),
-    }
-    header = (
-        *('motion', 'avoidance', 'penetrations', 'deepest [mm]', 'reached', 'refused', 'stuck'),
-        *('median [ms]', 'p99 [ms]'),
-    )
-    title = f'{robot}: {goals} goals and as many random motions, {OBSTACLES} obstacles, a table'
-    explained = (
-        'A penetration is a motion with a contact deeper than 1 mm. Times are CPU times of the '
-        'safety filter for one command.'
-    )
-    return Result(figures, (Table(title, header, tuple(rows), explained),), told)
+    loaded = load_robot(robot)
+    with tempfile.TemporaryDirectory() as folder:
+        task = loaded.simulation_task or TASK
+        path = policy or str(trained_policy(task, 'fast', seed, Path(folder) / 'policy'))
+        trials = _trials(
+            SceneTrial(
+                robot=robot,
+                output=loaded.output if output == 'robot' else output,
+                kind='',
+                avoidance='',
+                policy=str(Path(path).resolve()),
+                seed=seed,
+                scene=0,
+                motions=0,
+            ),
+            ON if alone else ON + BASELINES,
+            goals,
+        )
+        done: Results = {}
+        interrupted = False
+        try:
+            for trial, found in _run(trials, workers or cores()):
+                done[trial] = found
+        except KeyboardInterrupt:
+            interrupted = True
+    figures = _figures(robot, goals, [trial for trial in trials if trial in done], done)
+    if not interrupted:
+        return figures
+    return dataclasses.replace(figures, figures={**figures.figures, 'interrupted': True})
 
 
-class _Trial:
-    """Motions of one kind."""
-
-    def __init__(
-        self, robot: Robot, output: str, random: np.random.Generator, is_on: bool
-    ) -> None:
-        self._robot, self._random, self._is_on = robot, random, is_on
-        self._output = robot.output if output == 'robot' else output
-        self._interface = make(robot.simulation_task or TASK).interface
-        self._space = place_workspace(self._interface, robot)
-        self._limits = MotionLimits(robot.speed, robot.acceleration)
-        self._depths: list[float] = []
-        self._touched: Counter[str] = Counter()
-        self._results: Counter[str] = Counter()
-        self._reasons: Counter[str] = Counter()
-        self._times: list[float] = []
-
-    def figures(self) -> dict[str, Any]:
-        times = np.array(self._times) * 1e3
-        return {
-            'penetrations': int(sum(depth > TOUCH for depth in self._depths)),
-            'worst_penetration_mm': round(1e3 * max(self._depths, default=0.0), 2),
-            **{key: self._results[key] for key in ('reached', 'refused', 'stuck')},
-            'ms_median': round(float(np.median(times)), 3),
-            'ms_p99': round(float(np.percentile(times, 99)), 3),
-            'reasons': dict(self._reasons),
-            'touched': dict(self._touched.most_common(10)),
-        }
-
-    def go_straight(self, goals: int) -> None:
-        """Move to random goals, one after the other."""
-        space = self._space
-        for number, scene in self._scenes(goals):
-            world = _World(scene, self._output, self._is_on)
-            controller = GoalController(
-                None, self._interface, world.arm, space, self._output, limits=self._limits
-            )
-            reachability = Reachability(world.arm)
-            path = world.take(controller.path, self._times)
-            for _ in range(number):
-                goal = self._random.uniform(space.low, space.high)
-                world.depth = 0.0
-                try:
-                    orientation = path.held_orientation
-                    reachability.check_goal(goal, world.positions(), orientation)
-                    world.step(path)
-                    controller.take_goal(world.now, goal)
-                except GoalError as error:
-                    self._count('refused', error.code, world)
-                    continue
-                end = world.now + LONGEST
-                while world.now < end and controller.goal is not None:
-                    world.step(path)
-                    if controller.reached and path.is_moving and path.filter.is_at_rest:
-                        break
-                reached = controller.goal is not None and controller.reached
-                reason = path.monitor.last_drop if controller.goal is None else 'too slow'
-                self._count('reached' if reached else 'stuck', reason, world)
-                path.monitor.drop_goal('the next one follows')
-                world.settle(path)
-
-    def move_at_random(self, motions: int) -> None:
-        """Ask for random joint velocities; the tool may be anywhere."""
-        for number, scene in self._scenes(motions):
-            world = _World(scene, self._output, self._is_on)
-            controller = _RandomJoints(world.arm, self._random)
-            box = np.full(3, -EVERYWHERE), np.full(3, EVERYWHERE)
-            path = world.take(
-                CommandPath(controller, world.arm, box, self._output, limits=self._limits),
-                self._times,
-            )
-            for _ in range(number):
-                world.depth = 0.0
-                world.step(path)
-                try:
-                    path.monitor.take_goal(world.now)
-                except GoalError as error:
-                    self._count('refused', error.code, world)
-                    continue
-                end = world.now + RANDOM
-                while world.now < end and path.monitor.has_goal:
-                    world.step(path)
-                stuck = not path.monitor.has_goal
-                self._count(
-                    'stuck' if stuck else 'reached', path.monitor.last_drop if stuck else '', world
+def _trials(
+    common: SceneTrial, variants: Sequence[tuple[str, str]], goals: int
+) -> list[SceneTrial]:
+    """Return the trials of all scenes, scene by scene: an interrupted run has some of each."""
+    trials = []
+    for scene, begun in enumerate(range(0, goals, GOALS_PER_SCENE)):
+        for kind, avoidance in variants:
+            if kind == 'crowded' and begun >= max(1.0, CROWDED * goals):
+                continue
+            trials.append(
+                dataclasses.replace(
+                    common,
+                    kind=kind,
+                    avoidance=avoidance,
+                    scene=scene,
+                    motions=min(GOALS_PER_SCENE, goals - begun),
                 )
-                path.monitor.drop_goal('the next one follows')
-                world.settle(path)
+            )
+    return trials
 
-    def _count(self, result: str, reason: str, world: '_World') -> None:
-        self._results[result] += 1
-        if result != 'reached':
-            self._reasons[f'{result}: {reason}'] += 1
-        self._depths.append(world.depth)
-        if world.depth > TOUCH:
-            self._touched[world.touched] += 1
 
-    def _scenes(self, motions: int) -> Iterator[tuple[int, Robot]]:
-        """Yield the number of motions, and the robot, for each random scene."""
+def _run(trials: Sequence[SceneTrial], workers: int) -> Iterator[tuple[SceneTrial, SceneResult]]:
+    """Yield results as they come; report progress meanwhile."""
+    all_motions, motions, began = sum(trial.motions for trial in trials), 0, time.monotonic()
+    context = multiprocessing.get_context('spawn')
+    # Ctrl-C reaches all processes of a terminal; only this one handles it. Leaving the context
+    # ends the others at once.
+    with context.Pool(min(workers, len(trials)), _ignore_interrupts) as pool:
+        found = pool.imap_unordered(_do, trials)
         logged = time.monotonic()
-        for done in range(0, motions, GOALS_PER_SCENE):
-            if time.monotonic() > logged + 10.0:
-                log_progress(f'{self._robot.name}: {done} of {motions}')
+        left = len(trials)
+        while left:
+            try:
+                trial, result = found.next(PROGRESS_PERIOD)
+            except multiprocessing.TimeoutError:
+                pass
+            else:
+                left, motions = left - 1, motions + trial.motions
+                yield trial, result
+            if time.monotonic() > logged + PROGRESS_PERIOD:
                 logged = time.monotonic()
-            scene = self._table()
-            while len(scene) < OBSTACLES + 1:
-                scene.append(self._obstacle(f'obstacle{len(scene)}'))
-            robot = dataclasses.replace(self._robot, scene=self._free(scene))
-            yield min(GOALS_PER_SCENE, motions - done), robot
-
-    def _table(self) -> list[Obstacle]:
-        """Return a table below the workspace; Fetch and Sawyer have one."""
-        if self._robot.simulation_task:
-            return []
-        space = self._space
-        x, y, _ = (space.low + space.high) / 2.0
-        z = float(space.low[2]) - BELOW - 0.05
-        return [Obstacle('table', 'box', (float(x) + 0.1, float(y), z), size=(0.5, 0.8, 0.1))]
-
-    def _obstacle(self, name: str) -> Obstacle:
-        random, space = self._random, self._space
-        shape = str(random.choice(('box', 'sphere', 'cylinder')))
-        place = random.uniform(space.low - AROUND, space.high + AROUND)
-        turn = random.uniform(-math.pi, math.pi, 3)
-        size = 2.0 * random.uniform(*SIZES, 3)
-        if shape != 'box':
-            size[0] /= 2.0
-        position, rpy, sizes = (tuple(map(float, one)) for one in (place, turn, size))
-        return Obstacle(name, shape, _three(position), _three(rpy), _three(sizes))
-
-    def _free(self, scene: list[Obstacle]) -> tuple[Obstacle, ...]:
-        """Move obstacles that are too near to the arm at home; the table moves down."""
-        # The robot file may have collision avoidance off, and one half of the benchmark has.
-        collision = dataclasses.replace(self._robot.collision, enabled=True)
-        while True:
-            robot = dataclasses.replace(self._robot, collision=collision, scene=tuple(scene))
-            near = _near_home(_arm(robot))
-            if not near:
-                return tuple(scene)
-            scene = [self._moved(one) if one.name in near else one for one in scene]
-
-    def _moved(self, obstacle: Obstacle) -> Obstacle:
-        if obstacle.name != 'table':
-            return self._obstacle(obstacle.name)
-        x, y, z = obstacle.position
-        return dataclasses.replace(obstacle, position=(x, y, z - FREE))
+                log_progress(f'{motions} of {all_motions} motions, {logged - began:.0f} s')
 
 
-class _World(DynamicArm):
-    """A simulated arm, and what it touches."""
-
-    def __init__(self, robot: Robot, output: str, is_on: bool) -> None:
-        collision = dataclasses.replace(robot.collision, enabled=is_on)
-        super().__init__(dataclasses.replace(robot, collision=collision), output)
-        self.depth, self.touched = 0.0, ''
-
-    def take(self, path: CommandPath, times: list[float]) -> CommandPath:
-        """Prepare a command path; CPU times of its filter [s] are added to ``times``."""
-        self._time(path.filter, times)
-        return path
-
-    def step(self, path: CommandPath) -> Command | None:
-        command = super().step(path)
-        self._look()
-        return command
-
-    def _look(self) -> None:
-        model, data = self.model, self.data
-        for contact in range(data.ncon):
-            depth = -float(data.contact.dist[contact])
-            if depth > self.depth:
-                self.depth = depth
-                bodies = model.geom_bodyid[data.contact.geom[contact]]
-                self.touched = ' and '.join(model.body(body).name for body in bodies)
-
-    def _time(self, one: SafetyFilter, times: list[float]) -> None:
-        spent = [0.0]
-
-        def timed(function: Callable[..., None], ends: bool) -> Callable[..., None]:
-            def call(*arguments: Any) -> None:
-                started = time.thread_time()
-                try:
-                    function(*arguments)
-                finally:
-                    spent[0] += time.thread_time() - started
-                    if ends:
-                        times.append(spent[0])
-                        spent[0] = 0.0
-
-            return call
-
-        for name in ('prepare', 'advance', 'brake'):
-            setattr(one, name, timed(getattr(one, name), name != 'prepare'))
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-class _RandomJoints:
-    """Asks for random joint velocities up to their limits."""
-
-    def __init__(self, arm: ArmModel, random: np.random.Generator) -> None:
-        self._most, self._random, self._asked = arm.velocity_limits, random, 0
-        self._motion: Motion | None = None
-
-    def begin(self, now: float) -> None:
-        """Do nothing."""
-
-    def ask(self, now: float) -> Motion | None:
-        if self._asked % HELD == 0:
-            self._motion = JointVelocities(self._random.uniform(-self._most, self._most))
-        self._asked += 1
-        return self._motion
-
-    def progress(self, tool: Vector) -> tuple[float, float]:
-        return 0.0, 0.0
+def _do(trial: SceneTrial) -> tuple[SceneTrial, SceneResult]:
+    return trial, run_scene(trial)
 
 
-def _arm(robot: Robot) -> ArmModel:
-    if robot.simulation_task:
-        return ArmModel(robot, JointPlant(robot.simulation_task).description(robot.name))
-    return ArmModel(robot.simulated())
+def _figures(robot: str, goals: int, trials: Iterable[SceneTrial], done: Results) -> Result:
+    by_variant: dict[tuple[str, str], list[SceneResult]] = {}
+    for trial in trials:
+        by_variant.setdefault((trial.kind, trial.avoidance), []).append(done[trial])
+    samples = {f'{kind}, {how}': _summary(found) for (kind, how), found in by_variant.items()}
+    on = [found for (_, how), results in by_variant.items() if how == 'on' for found in results]
+    counts = ('penetrations', 'worst_penetration_mm', *RESULTS)
+    header = ('motion', 'avoidance', 'motions', 'penetrations', 'deepest [mm]', *RESULTS)
+    rows = [
+        (kind, how, *(str(samples[f'{kind}, {how}'][key]) for key in ('motions', *counts)))
+        for kind, how in by_variant
+    ]
+    timed = ('commands', 'commands_20', 'ms_median', 'ms_p99', 'ms_median_20', 'ms_p99_20')
+    times = [
+        (kind, how, *(_cell(samples[f'{kind}, {how}'][key]) for key in timed))
+        for kind, how in by_variant
+    ]
+    title = f'{robot}: {goals} goals or motions of each kind, {OBSTACLES} obstacles, a table'
+    tables = (
+        Table(title, header, tuple(rows), _explained()),
+        Table(
+            'CPU time for one command',
+            (
+                *('motion', 'avoidance', 'commands', f'with {MANY} pairs'),
+                *(
+                    'median [ms]',
+                    'p99 [ms]',
+                    f'median, {MANY} pairs [ms]',
+                    f'p99, {MANY} pairs [ms]',
+                ),
+            ),
+            tuple(times),
+            f'Of the safety filter; of mink: of its solve_ik. With {MANY} pairs: commands for '
+            f'which at least {MANY} pairs of parts limited the QP.',
+        ),
+    )
+    return Result(_summary(on), tables, samples)
 
 
-def _near_home(arm: ArmModel) -> set[str]:
-    """Return the names of obstacles that are near the arm at home."""
-    collision = arm.collision
-    if collision is None:
-        return set()
-    query = PairDistances(collision)
-    home = np.array([arm.home.get(name, 0.0) for name in arm.state_names])
-    query.move(home[arm.order])
-    distances = query.evaluate(np.arange(len(collision.pairs)))
-    parts = [collision.parts[int(collision.pairs[one, 0])] for one in range(len(distances))]
+def _explained() -> str:
+    return (
+        'A penetration is a motion with a contact deeper than 1 mm, as MuJoCo finds it. Refused '
+        'goals and stuck motions have the code of a refusal or of the status that stopped the '
+        'arm. Slow: still moving when the goal was too old. Unnamed: the tool did not move by '
+        f'1 mm for {UNMOVED_FOR:g} s, and no status said so. Completed: a motion without a goal '
+        f'that was not stopped for {DURATION:g} s; crowded: such motions by random joint '
+        f'velocities among {CROWD} small obstacles. Off: with the other limits of the filter. '
+        'mink: its limits of collision, position and velocity instead of the filter; it refuses '
+        'no goal and has no status, so stuck only means that it made no progress for 2 s.'
+    )
+
+
+def _summary(results: Sequence[SceneResult]) -> dict[str, Any]:
+    """Return the figures of all motions in some scenes."""
+    outcomes = [one for result in results for one in result.outcomes]
+    counts = Counter(one.result for one in outcomes)
+    reasons = Counter(f'{one.result}: {one.reason}' for one in outcomes if one.reason)
+    hits = [one for one in outcomes if one.depth > TOUCH]
+    times = 1e3 * np.concatenate([np.empty(0), *(one.times for one in results)])
+    pairs = np.concatenate([np.empty(0, np.int_), *(one.pairs for one in results)])
+    many = times[pairs >= MANY]
     return {
-        part.name
-        for part, distance in zip(parts, distances, strict=True)
-        if part.is_obstacle and distance < FREE
+        'motions': len(outcomes),
+        'penetrations': len(hits),
+        'worst_penetration_mm': round(1e3 * max((one.depth for one in outcomes), default=0.0), 2),
+        **{key: counts[key] for key in RESULTS},
+        'commands': len(times),
+        'commands_20': len(many),
+        'ms_median': _percentile(times, 50),
+        'ms_p99': _percentile(times, 99),
+        'ms_median_20': _percentile(many, 50),
+        'ms_p99_20': _percentile(many, 99),
+        'reasons': dict(sorted(reasons.items())),
+        'touched': dict(Counter(one.touched for one in hits).most_common(10)),
     }
 
 
-def _three(numbers: tuple[float, ...]) -> tuple[float, float, float]:
-    x, y, z = numbers
-    return x, y, z
+def _percentile(times: NDArray[np.float64], share: float) -> float | None:
+    return round(float(np.percentile(times, share)), 3) if len(times) else None
+
+
+def _cell(value: float | None) -> str:
+    return '' if value is None else str(value)

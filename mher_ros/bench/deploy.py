@@ -3,12 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from mher_ros.bench.policies import deployed_policy
 from mher_ros.bench.result import Result
-from mher_ros.bench.timing import log_progress
 from mher_ros.experiments.tables import Table
-from mher_ros.files import CONFIG, POLICY
-from mher_ros.learning.run.progress import Progress, Row, row_text
-from mher_ros.learning.run.session import plan_run, start_training
 from mher_ros.policy.onnx_policy import load
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import place_workspace
@@ -20,7 +17,6 @@ HEADER = (
     *('robot', 'controller', 'goals reached', 'error: median, 95 % below'),
     *('motion at the goal: median, 95 % below', 'median time'),
 )
-POLICIES = Path('runs') / 'deploy'  # folder of the policies that this benchmark trains
 
 
 def measure(
@@ -92,20 +88,3 @@ def _row(robot: str, controller: str, goals: int, one: dict[str, Any]) -> tuple[
         f'{one["motion_at_goal_mm"]:.2f} mm, {one["p95_motion_at_goal_mm"]:.2f} mm',
         'never' if seconds is None else f'{seconds:.2f} s',
     )
-
-
-def deployed_policy(robot: str, seed: int) -> Path:
-    """Return the policy of the robot's own task, or of Fetch's; train it if there is none yet."""
-    task = load_robot(robot).simulation_task or 'fetch_reach'
-    folder = POLICIES / f'{task}-seed{seed}'
-    if not (folder / POLICY).exists():
-        log_progress(f'training a policy for {task} into {folder}')
-        resume = (folder / CONFIG).exists()
-        config, _ = plan_run(task, preset='precise', seed=seed, folder=folder, resume=resume)
-        start_training(folder, config, [_Rows()], resume=resume)
-    return folder / POLICY
-
-
-class _Rows(Progress):
-    def row(self, row: Row) -> None:
-        log_progress(row_text(row, 'm'))

@@ -8,7 +8,7 @@ from pathlib import Path
 import tempfile
 from typing import Any
 
-from mher_ros.bench.deploy import deployed_policy
+from mher_ros.bench.policies import deployed_policy
 from mher_ros.bench.response_times import histogram, MIN_STATES, summary
 from mher_ros.bench.result import Result
 from mher_ros.bench.stationary_arm import ROBOT, StationaryArm

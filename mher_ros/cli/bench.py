@@ -118,12 +118,29 @@ BENCHMARKS = {
         '20 minutes',
         (
             option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
-            _count('--goals', 100, 'number of goals, and of random motions of the joints'),
+            _count('--goals', 100, 'number of goals, and of motions without a goal, of each kind'),
             option(
                 '--output',
                 'robot',
                 'type of the commands; robot: as the robot file says',
                 choices=('robot', *(name for name, one in OUTPUTS.items() if one.of_joints)),
+            ),
+            argument(
+                '--policy',
+                'policy file (default: trained with the preset fast, and not kept)',
+                metavar='FILE',
+            ),
+            argument(
+                '--workers',
+                'number of processes (default: the number of cores)',
+                type=arguments.positive,
+                default=0,
+                metavar='N',
+            ),
+            argument(
+                '--alone',
+                'measure neither without collision avoidance nor with the collision limit of mink',
+                action='store_true',
             ),
             SEED,
         ),

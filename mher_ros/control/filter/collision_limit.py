@@ -169,6 +169,11 @@ class CollisionLimit:
         return bool((_smallest(start_gaps, end_gaps, curved) >= least).all())
 
     @property
+    def active_pairs(self) -> int:
+        """Number of pairs that the next command could bring too close."""
+        return len(self._active)
+
+    @property
     def obstruction(self) -> str:
         """Which parts hold the arm back, and their distance, for people; empty: none do."""
         near = self._active

@@ -151,6 +151,11 @@ class JointFilter(SafetyFilter):
             one.obstruction for one in self._collisions if one.obstruction
         )
 
+    @property
+    def active_pairs(self) -> int:
+        """Number of pairs of parts that limit the next command."""
+        return sum(one.active_pairs for one in self._collisions)
+
     def _collision_rows(self) -> tuple[Vector, Vector]:
         """Return rows (m, k) and bounds (m,) of velocities that lead to no collision."""
         if not self._collisions:
