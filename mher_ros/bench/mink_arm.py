@@ -77,19 +77,18 @@ class MinkArm:
 
 
 def _collision_limits(world: DynamicArm, clearance: float) -> list[mink.Limit]:
-    """Return a limit for all pairs, and one for each pair that is too close for it from the start."""
+    """Return a limit for all pairs, and one for each pair that is nearer at the start."""
     model, plant = world.model, PlantDistances(world.model)
     at_start = plant.distances(world.data.qpos)
     # As for the safety filter: of such a pair half of that distance is kept.
-    near = at_start * HOME_SHARE < clearance
-    limits = []
-    for pairs, least in (
-        (plant.pairs[~near], clearance),
-        *(([pair], HOME_SHARE * start) for pair, start in zip(plant.pairs[near], at_start[near])),
-    ):
+    near = HOME_SHARE * at_start < clearance
+    groups = [(plant.pairs[~near], clearance)]
+    groups += [(plant.pairs[[one]], HOME_SHARE * at_start[one]) for one in np.flatnonzero(near)]
+    limits: list[mink.Limit] = []
+    for pairs, least in groups:
         limit = mink.CollisionAvoidanceLimit(
             model,
-            [([int(one)], [int(other)]) for one, other in pairs],
+            [([one], [other]) for one, other in pairs.tolist()],
             minimum_distance_from_collisions=least,
             collision_detection_distance=DETECTION * least,
         )
