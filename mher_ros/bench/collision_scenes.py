@@ -4,8 +4,8 @@ import dataclasses
 import math
 
 from mher_ros.robots.arm_model import ArmModel
-from mher_ros.robots.collision_model import PairDistances
-from mher_ros.robots.robot import Robot
+from mher_ros.robots.collision_model import CollisionModel, PairDistances
+from mher_ros.robots.robot import Robot, RobotError
 from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.workspace import Workspace
 from mher_ros.simulation.joint_plant import JointPlant
@@ -20,7 +20,6 @@ AROUND = 0.15  # how far from the workspace obstacles stand [m]
 FREE = 0.04  # least distance of an obstacle from the arm at home [m]
 CROWDED = 0.02, 0.05  # least and largest distance of a small obstacle from the arm at home [m]
 BELOW = 0.05  # of the table below the workspace [m]
-SPREAD = 0.6  # how far from the tool or the base small obstacles are tried [m]
 
 
 def random_scene(
@@ -68,22 +67,31 @@ def _solid(
 
 def _crowd(robot: Robot, random: np.random.Generator) -> list[Obstacle]:
     """Return small obstacles near the arm at home, but not too near."""
-    arm = _arm(robot)
-    tool = arm.tool_position(_home(arm))
-    low, high = np.minimum(tool, 0.5 * tool) - SPREAD, tool + SPREAD
-    kept: list[Obstacle] = []
+    places, sizes = _parts_at_home(robot)
+    (least, most), kept = CROWDED, list[Obstacle]()
     while len(kept) < CROWD:
-        tried = [
-            _solid(f'small{number}', random.uniform(low, high), SMALL, random)
-            for number in range(CROWD)
-        ]
-        distances, (least, most) = _distances_at_home(robot, tried), CROWDED
+        tried = []
+        for number, part in enumerate(random.integers(len(places), size=CROWD)):
+            away = random.normal(size=3)
+            away *= (sizes[part] + random.uniform(0.0, most)) / np.linalg.norm(away)
+            tried.append(_solid(f'small{number}', places[part] + away, SMALL, random))
+        distances = _distances_at_home(robot, tried)
         near = [one for one in tried if least < distances.get(one.name, math.inf) < most]
         kept += [
             dataclasses.replace(one, name=f'small{number}')
             for number, one in enumerate(near, len(kept))
         ]
     return kept[:CROWD]
+
+
+def _parts_at_home(robot: Robot) -> tuple[Vector, Vector]:
+    """Return the centres (m, 3) and sizes (m,) of the moving parts of the arm at home [m]."""
+    model, query = _query_at_home(robot, [])
+    moving = np.flatnonzero(model.bodies > 0)
+    bodies = model.bodies[moving]
+    turns = query.data.xmat.reshape(-1, 3, 3)[bodies]
+    places = query.data.xpos[bodies] + (turns @ model.centres[moving][:, :, None])[:, :, 0]
+    return places, model.sizes[moving]
 
 
 def _freed(
@@ -107,27 +115,27 @@ def _moved(obstacle: Obstacle, space: Workspace, random: np.random.Generator) ->
 
 def _distances_at_home(robot: Robot, scene: list[Obstacle]) -> dict[str, float]:
     """Return the distance of the arm at home from each obstacle [m]."""
-    # The robot file may have collision avoidance off, and one half of the benchmark has.
-    collision = dataclasses.replace(robot.collision, enabled=True)
-    arm = _arm(dataclasses.replace(robot, collision=collision, scene=tuple(scene)))
-    model = arm.collision
-    if model is None:
-        return {}
-    query = PairDistances(model)
-    query.move(_home(arm)[arm.order])
+    model, query = _query_at_home(robot, scene)
     found: dict[str, float] = {}
-    for (first, _), distance in zip(
-        model.pairs.tolist(), query.evaluate(np.arange(len(model.pairs))).tolist(), strict=True
-    ):
+    distances = query.evaluate(np.arange(len(model.pairs)))
+    for first, distance in zip(model.pairs[:, 0].tolist(), distances.tolist(), strict=True):
         part = model.parts[first]
         if part.is_obstacle:
             found[part.name] = min(distance, found.get(part.name, math.inf))
     return found
 
 
-def _home(arm: ArmModel) -> Vector:
-    """Return the joints at home (n,) [rad or m]."""
-    return np.array([arm.home.get(name, 0.0) for name in arm.state_names])
+def _query_at_home(robot: Robot, scene: list[Obstacle]) -> tuple[CollisionModel, PairDistances]:
+    """Return the collision model of the arm among obstacles, and its distances at home."""
+    # The robot file may have collision avoidance off.
+    collision = dataclasses.replace(robot.collision, enabled=True)
+    arm = _arm(dataclasses.replace(robot, collision=collision, scene=tuple(scene)))
+    if arm.collision is None:
+        raise RobotError(f'robot {robot.name}: its model has no collision shapes')
+    query = PairDistances(arm.collision)
+    home = np.array([arm.home.get(name, 0.0) for name in arm.state_names])
+    query.move(home[arm.order])
+    return arm.collision, query
 
 
 def _arm(robot: Robot) -> ArmModel:

@@ -43,7 +43,7 @@ class CollisionLimit:
         self._order, self._period = arm.order, period
         self._dofs = np.argsort(arm.order)[: len(arm.joint_names)]
         self._model, self._clearances = collision, collision.clearances
-        self._between = collision.between
+        self._between = collision.between.astype(float)  # a product with bool takes longer
         self._here, self._there = PairDistances(collision), PairDistances(collision)
         count, joints = self._between.shape
         self._reach = np.zeros((count, joints))
@@ -220,7 +220,8 @@ class CollisionLimit:
         moved = self._all(np.abs(displacements))
         each = self._between[pairs] * moved
         before = np.cumsum(each, axis=1) - each
-        reach = self._reach[pairs] + self._travel(moved)[pairs, None]
+        reach = self._reach[pairs]
+        reach = reach + ((reach @ moved) * np.exp(each.sum(axis=1)))[:, None]
         return np.asarray((reach * each * (each + 2.0 * before)).sum(axis=1) / 8.0)
 
     def _travel(self, moved: Vector) -> Vector:
@@ -274,7 +275,9 @@ class ObstacleLimit(CollisionLimit):
 def _cross(one: Vector, other: Vector) -> Vector:
     """Return the cross products of rows (p, 3); several times faster than numpy's."""
     (a, b, c), (x, y, z) = one.T, other.T
-    return np.stack((b * z - c * y, c * x - a * z, a * y - b * x), axis=1)
+    product = np.empty((3, len(one)))
+    product[0], product[1], product[2] = b * z - c * y, c * x - a * z, a * y - b * x
+    return product.T
 
 
 def _smallest(start: Vector, end: Vector, curved: Vector) -> Vector:
