@@ -23,6 +23,7 @@ STORIES = st.lists(
         st.one_of(
             st.tuples(st.just('joints'), st.lists(SHARE, min_size=7, max_size=7)),
             st.tuples(st.just('tool'), st.lists(SHARE, min_size=3, max_size=3)),
+            st.tuples(st.just('towards'), st.integers(0, 5)),
             st.tuples(st.just('brake'), st.none()),
         ),
         st.integers(5, 60),
@@ -92,6 +93,18 @@ class Filtered:
     def joints(self, shares):
         return JointVelocities(np.array(shares[: len(self.positions)]) * self.arm.velocity_limits)
 
+    def towards(self, rank):
+        """Return full-scale velocities that bring the pair of this rank together fastest."""
+        pair = np.argsort(self.margins())[rank : rank + 1]
+        rates = []
+        for change in np.eye(len(self.positions)) * 1e-5:
+            ends = []
+            for sign in (-0.5, 0.5):
+                self.distances.move(self.positions + sign * change)
+                ends.append(self.distances.evaluate(pair)[0])
+            rates.append(ends[1] - ends[0])
+        return JointVelocities(-np.sign(np.round(rates, 9)) * self.arm.velocity_limits)
+
 
 @pytest.mark.nightly
 @pytest.mark.parametrize('name', NAMES)
@@ -105,6 +118,8 @@ def test_whatever_is_asked_for_nothing_comes_too_close_and_it_can_stop(name, sto
                 filtered.step(None)
             elif kind == 'joints':
                 filtered.step(filtered.joints(shares))
+            elif kind == 'towards':
+                filtered.step(filtered.towards(shares))
             else:
                 filtered.step(ToolVelocity(0.5 * np.array(shares)))
     for _ in range(200):
@@ -113,6 +128,16 @@ def test_whatever_is_asked_for_nothing_comes_too_close_and_it_can_stop(name, sto
         filtered.step(None)
     assert filtered.filter.is_at_rest
     assert filtered.least > -1e-6
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_velocities_towards_each_near_pair_do_not_bring_its_parts_too_close(name):
+    filtered = Filtered(*ARMS[name])
+    for rank in range(6):
+        for _ in range(60):
+            filtered.step(filtered.towards(rank))
+    assert filtered.least > -1e-6
+    assert filtered.margins().min() < 0.01  # they were approached
 
 
 @pytest.mark.parametrize('name', NAMES)
