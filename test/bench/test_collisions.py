@@ -26,6 +26,8 @@ pytestmark = pytest.mark.slow
 
 TRIAL = SceneTrial('ur5e', 'joint_position', 'straight line', 'on', '', 1, 0, 4)
 DEEP = collisions.TOUCH
+HARD = {**dict.fromkeys(GOAL_KINDS, 5), **dict.fromkeys(MOTION_KINDS, 0)}
+"""Scenes by kind of motion in which panda meets obstacles."""
 
 
 @pytest.fixture(scope='module')
@@ -76,10 +78,17 @@ def test_the_number_of_processes_changes_no_result(measured, policy):
 @pytest.mark.parametrize('kind', [*GOAL_KINDS, *MOTION_KINDS])
 @pytest.mark.parametrize('robot', ['panda', 'fetch'])
 def test_no_kind_of_motion_touches_anything(robot, kind, policy):
-    one = run_scene(trial(policy, robot=robot, kind=kind, motions=3))
+    one = run_scene(trial(policy, robot=robot, kind=kind, scene=HARD[kind], motions=3))
     assert len(one.outcomes) == 3
     assert max(outcome.depth for outcome in one.outcomes) <= DEEP
     assert not [outcome for outcome in one.outcomes if outcome.result == 'unnamed']
+
+
+@pytest.mark.parametrize('kind', [*GOAL_KINDS, *MOTION_KINDS])
+def test_each_kind_of_motion_finds_a_filter_that_ignores_collisions(kind, policy, monkeypatch):
+    ignore_collisions(monkeypatch)
+    one = run_scene(trial(policy, robot='panda', kind=kind, scene=HARD[kind], motions=3))
+    assert max(outcome.depth for outcome in one.outcomes) > DEEP
 
 
 def ignore_collisions(patch):
@@ -111,7 +120,7 @@ def ignore_a_pair(patch):
     patch.setattr(collision_trials, 'load_robot', load)
 
 
-@pytest.mark.parametrize('defect', [ignore_collisions, ignore_clearance, ignore_a_pair])
+@pytest.mark.parametrize('defect', [ignore_clearance, ignore_a_pair])
 def test_adversarial_motions_find_what_the_filter_ignores(defect, policy, monkeypatch):
     defect(monkeypatch)
     one = run_scene(trial(policy, kind='adversarial', motions=6))
