@@ -115,7 +115,7 @@ BENCHMARKS = {
     ),
     'collisions': Benchmark(
         'contacts of a simulated arm among random obstacles, with and without their avoidance',
-        '20 minutes',
+        '7 minutes',
         (
             option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
             _count('--goals', 100, 'number of goals, and of motions without a goal, of each kind'),
