@@ -27,6 +27,7 @@ from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress, PROGRESS_PERIOD
 from mher_ros.experiments.provenance import cores
 from mher_ros.experiments.tables import Table
+from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot
 import numpy as np
 from numpy.typing import NDArray
@@ -65,13 +66,15 @@ def measure(
     by as many processes as there are ``workers``, or cores; the result does not depend on it.
     """
     loaded = load_robot(robot)
+    if output == 'robot':
+        output = loaded.output if OUTPUTS[loaded.output].of_joints else 'joint_position'
     with tempfile.TemporaryDirectory() as folder:
         task = loaded.simulation_task or TASK
         path = policy or str(trained_policy(task, 'fast', seed, Path(folder) / 'policy'))
         trials = _trials(
             SceneTrial(
                 robot=robot,
-                output=loaded.output if output == 'robot' else output,
+                output=output,
                 kind='',
                 avoidance='',
                 policy=str(Path(path).resolve()),
@@ -89,10 +92,10 @@ def measure(
                 done[trial] = found
         except KeyboardInterrupt:
             interrupted = True
-    figures = _figures(robot, goals, [trial for trial in trials if trial in done], done)
-    if not interrupted:
-        return figures
-    return dataclasses.replace(figures, figures={**figures.figures, 'interrupted': True})
+    result = _result(robot, goals, [trial for trial in trials if trial in done], done)
+    if interrupted:
+        result.figures['interrupted'] = True
+    return result
 
 
 def _trials(
@@ -147,7 +150,7 @@ def _do(trial: SceneTrial) -> tuple[SceneTrial, SceneResult]:
     return trial, run_scene(trial)
 
 
-def _figures(robot: str, goals: int, trials: Iterable[SceneTrial], done: Results) -> Result:
+def _result(robot: str, goals: int, trials: Iterable[SceneTrial], done: Results) -> Result:
     by_variant: dict[tuple[str, str], list[SceneResult]] = {}
     for trial in trials:
         by_variant.setdefault((trial.kind, trial.avoidance), []).append(done[trial])
