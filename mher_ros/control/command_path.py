@@ -172,6 +172,11 @@ class CommandPath:
         return self.filter.tool_velocity if self.is_moving else None
 
     @property
+    def nearest(self) -> tuple[str, str, float] | None:
+        """``SafetyFilter.nearest`` while commands are sent."""
+        return self.filter.nearest if self.is_moving else None
+
+    @property
     def due(self) -> float:
         """Time to make the next command; infinite while a goal or a state is missing."""
         if not self.is_moving and self.monitor.status is not Status.RUNNING:

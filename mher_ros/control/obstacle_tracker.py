@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 from mher_ros.errors import MherError
+from mher_ros.robots.collision_model import Part
 from mher_ros.robots.obstacle_slots import ObstacleSlots, SLOTS
 from mher_ros.robots.scene import CollisionOptions
 from mher_ros.robots.solids import Solid
@@ -59,6 +60,11 @@ class ObstacleTracker:
     def slots(self) -> dict[str, int]:
         """The slots of the obstacles that there are."""
         return {name: one.slot for name, one in self._tracked.items()}
+
+    @property
+    def parts(self) -> dict[int, Part]:
+        """The obstacles that there are, by their slots."""
+        return {one.slot: self._slots.parts[one.slot] for one in self._tracked.values()}
 
     def put(
         self,

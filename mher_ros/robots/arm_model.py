@@ -92,10 +92,19 @@ class ArmModel:
 
     def obstacle_slots(self) -> ObstacleSlots | None:
         """Return places for obstacles at run time; None: no part is kept away from them."""
-        parts = self._parts[0] if self._robot.collision.enabled else []
-        if not any(part.body for part in parts):
+        if not any(part.body for part in self.parts):
             return None
-        return ObstacleSlots(parts, self.model, self._robot)
+        return ObstacleSlots(self._parts[0], self.model, self._robot)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Parts of the arm, and obstacles of the robot file; empty if avoidance is off."""
+        return tuple(self._parts[0]) if self._robot.collision.enabled else ()
+
+    @property
+    def clearance(self) -> float:
+        """Least distance between two parts, unless they are nearer at home [m]."""
+        return self._robot.collision.clearance
 
     @property
     def missing_shapes(self) -> list[str]:

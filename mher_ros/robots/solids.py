@@ -155,7 +155,7 @@ def hull_of(points: Vector) -> Solid:
         pass
     if len(points) <= MOST:
         return Solid(points)
-    extreme = np.unique(np.argmax(points @ _directions(DIRECTIONS).T, axis=0))
+    extreme = np.unique(np.argmax(points @ directions(DIRECTIONS).T, axis=0))
     kept = extreme.tolist()
     while len(kept) < MOST:
         outside = _outside(points, points[kept])
@@ -191,7 +191,7 @@ def _cylinder(radius: float, length: float) -> Solid:
     return Solid(np.vstack(ends))
 
 
-def _directions(count: int) -> Vector:
+def directions(count: int) -> Vector:
     """Return unit vectors (count, 3) that are spread evenly."""
     index = np.arange(count) + 0.5
     height, turn = 1.0 - 2.0 * index / count, math.pi * (1.0 + math.sqrt(5.0)) * index

@@ -1,4 +1,4 @@
-"""Simple shapes on the page besides the arm: balls, lines, arrows, point clouds."""
+"""Simple shapes on the page besides the arm: balls, lines, arrows, point clouds, surfaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:  # nodes that only publish markers need the colours, but not viser
     import viser
 
-LEAST_POINTS = {'ball': 1, 'cloud': 1, 'lines': 2, 'strip': 2, 'arrow': 2}
+LEAST_POINTS = {'ball': 1, 'cloud': 1, 'lines': 2, 'strip': 2, 'arrow': 2, 'surface': 3}
 """Least number of points of each kind of drawing; with fewer nothing is drawn."""
 
 
@@ -25,16 +25,21 @@ class Colour:
     WORKSPACE, BOX = (0.6, 0.6, 0.6, 0.6), (0.9, 0.1, 0.1, 0.6)
     TRAIL, MOTION = (1.0, 0.6, 0.0, 0.9), (0.1, 0.4, 0.9, 0.9)
     VIRTUAL, OBSTACLE = (0.6, 0.2, 0.8, 0.8), (0.55, 0.42, 0.35, 0.8)
+    PART, NEAR, HELD = (0.2, 0.5, 0.9, 0.35), (1.0, 0.7, 0.0, 0.6), (0.9, 0.1, 0.1, 0.7)
+    TEXT = (0.1, 0.1, 0.1, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
     kind: str
     """A ball around one point, lines between pairs of points, a strip through all of them, an
-    arrow from the first to the second, or a cloud of points."""
+    arrow from the first to the second, a cloud of points, or a surface of triangles."""
     points: Vector  # (n, 3) [m]
     rgba: tuple[float, float, float, float]  # each from 0 to 1
-    size: float  # radius of a ball, width of lines and arrows, side of a cloud's points [m]
+    size: float = 1.0
+    """Radius of a ball, width of lines and arrows, side of a cloud's points [m]."""
+    pose: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    """Of a surface, whose points are relative to it: x, y, z [m], w, x, y, z."""
 
     @property
     def look(self) -> tuple[Any, ...]:
@@ -61,7 +66,11 @@ class Drawings:
             # viser replaces the node of the same name.
             handle = _add(self._server.scene, f'/drawings/{name}', drawing)
         elif np.array_equal(before.points, drawing.points):
-            return
+            if before.pose == drawing.pose:
+                return
+            handle.position, handle.wxyz = drawing.pose[:3], drawing.pose[3:]
+        elif drawing.kind == 'surface':
+            handle = _add(self._server.scene, f'/drawings/{name}', drawing)
         elif drawing.kind == 'ball':
             handle.position = drawing.points[0]
         else:
@@ -98,6 +107,20 @@ def _add(scene: viser.SceneApi, name: str, drawing: Drawing) -> Any:
             colour,
             opacity=opacity,
             position=drawing.points[0],
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+    if drawing.kind == 'surface':
+        return scene.add_mesh_simple(
+            name,
+            drawing.points.astype(np.float32),
+            np.arange(len(drawing.points), dtype=np.uint32).reshape(-1, 3),
+            color=colour,
+            opacity=opacity,
+            flat_shading=True,
+            side='double',
+            position=np.array(drawing.pose[:3]),
+            wxyz=np.array(drawing.pose[3:]),
             cast_shadow=False,
             receive_shadow=False,
         )

@@ -88,6 +88,11 @@ class LivePage:
         self._buttons: dict[Button, viser.GuiButtonHandle] = {
             button: self._add_button(button) for button in Button if button is not Button.STOP
         }
+        self._shapes = server.gui.add_checkbox(
+            'Collision shapes',
+            False,
+            hint='what the safety filter keeps apart: amber is near, red holds the arm back',
+        )
         self._text = server.gui.add_html('')
         self._lines: tuple[Line, ...] = ()
         self.curves = Curves(server)
@@ -96,6 +101,11 @@ class LivePage:
     def frame(self) -> str:
         """The link whose axes are those of the page; empty if no arm is shown."""
         return '' if self.arm is None else self.arm.base
+
+    @property
+    def wants_shapes(self) -> bool:
+        """Whether the collision shapes of the arm are to be shown."""
+        return bool(self._shapes.value)
 
     def show_arm(self, urdf: str, base: str = '') -> None:
         """Replace the arm by that of a URDF; ArmSceneError if it cannot be drawn."""

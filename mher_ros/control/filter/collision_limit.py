@@ -186,6 +186,20 @@ class CollisionLimit:
         one, other = self._model.names(pair)
         return f'{other} is {max(0.0, self._least[pair]):.3f} m from {one}'
 
+    @property
+    def nearest(self) -> tuple[float, tuple[str, str, float]] | None:
+        """
+        The least room to a clearance [m], and the two parts that have it with their distance [m].
+
+        None: there are none that the next commands could bring too close.
+        """
+        near = np.flatnonzero(self._is_near)
+        if not near.size:
+            return None
+        room = self._least[near] - self._needed[near]
+        pair = int(near[np.argmin(room)])
+        return float(room.min()), (*self._model.names(pair), float(self._least[pair]))
+
     def _renew(self, pairs: Indices) -> None:
         """Find the planes between parts at the posture of ``prepare``, and update distances."""
         if pairs.size:

@@ -156,6 +156,11 @@ class JointFilter(SafetyFilter):
         """Number of pairs of parts that limit the next command."""
         return sum(one.active_pairs for one in self._collisions)
 
+    @property
+    def nearest(self) -> tuple[str, str, float] | None:
+        found = [nearest for one in self._collisions if (nearest := one.nearest) is not None]
+        return min(found)[1] if found else None
+
     def _collision_rows(self) -> tuple[Vector, Vector]:
         """Return rows (m, k) and bounds (m,) of velocities that lead to no collision."""
         if not self._collisions:

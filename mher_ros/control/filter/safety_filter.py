@@ -60,6 +60,11 @@ class SafetyFilter(abc.ABC):
         self.is_velocity = is_velocity
         self._kept = math.exp(-period / SETTLING)
 
+    @property
+    def nearest(self) -> tuple[str, str, float] | None:
+        """Two parts with little room between them, and their distance [m]; None: none have."""
+        return None
+
     def __copy__(self) -> 'SafetyFilter':
         """Return a shallow copy; copy.copy would take five times as long, for each command."""
         other = object.__new__(type(self))

@@ -3,11 +3,15 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 import dataclasses
+import functools
 import threading
 from typing import Any
 
 from geometry_msgs.msg import Point
 from mher_ros.interface import TaskInterface, Vector
+from mher_ros.robots.scene import Vector3
+from mher_ros.robots.solids import shape_solid
+from mher_ros.robots.surfaces import triangles_of
 from mher_ros.ros.common.geometry import numbers_of, set_quaternion, set_vector
 from mher_ros.ros.common.status import DeploymentStatus
 from mher_ros.simulation.shapes import Shape, Shapes
@@ -31,9 +35,12 @@ KINDS = {
     'strip': (Marker.LINE_STRIP, (1.0, 0.0, 0.0)),
     'arrow': (Marker.ARROW, (1.0, 2.0, 3.0)),
     'cloud': (Marker.POINTS, (1.0, 1.0, 0.0)),
+    'surface': (Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0)),
 }
 """Type of the marker for each kind of drawing, and its scale in sizes of the drawing."""
 DRAWN = {kind: name for name, (kind, _) in KINDS.items()}
+SOLIDS = {Marker.CUBE: 'box', Marker.CYLINDER: 'cylinder'}
+"""Markers that are drawn as surfaces."""
 LINE_WIDTH = 0.01  # of the longest side of the workspace
 MAX_VIRTUAL = 256  # virtual goals shown of a batch
 STILL = 1e-3  # speed below which no motion is shown [m/s]
@@ -63,9 +70,12 @@ class _MarkerPublisher:
 class TrainMarkers(_MarkerPublisher):
     """Publishes goal, workspace, path of the tool in the current episode, and virtual goals."""
 
-    def __init__(self, node: Node, interface: TaskInterface) -> None:
+    def __init__(
+        self, node: Node, interface: TaskInterface, others: Callable[[], list[Marker]] = list
+    ) -> None:
+        """Show the task, and what ``others`` returns."""
         super().__init__(node, self._publish)
-        self._interface = interface
+        self._interface, self._others = interface, others
         self._lock = threading.Lock()
         self._goal: Vector | None = None
         # Returns the offsets of the last batch (k, m); called if there is a subscriber.
@@ -86,7 +96,9 @@ class TrainMarkers(_MarkerPublisher):
             goal, trail = self._goal, list(self._trail)
         if goal is not None:
             made = self.goal_offsets()
-            self._publisher.publish(training_markers(self._interface, goal, trail, made))
+            array = training_markers(self._interface, goal, trail, made)
+            array.markers += self._others()
+            self._publisher.publish(array)
 
 
 class DeployMarkers(_MarkerPublisher):
@@ -207,6 +219,16 @@ def drawings_of(array: MarkerArray) -> dict[str, Drawing | None]:
     return {f'{marker.ns}_{marker.id}': _drawing(marker) for marker in array.markers}
 
 
+def bare_marker(
+    frame: str, namespace: str, index: int, kind: int, rgba: Sequence[float]
+) -> Marker:
+    """Return a marker without a shape."""
+    marker = Marker(ns=namespace, id=index, type=kind, action=Marker.ADD)
+    marker.header.frame_id = frame
+    marker.color.r, marker.color.g, marker.color.b, marker.color.a = rgba
+    return marker
+
+
 def _marker(
     frame: str,
     namespace: str,
@@ -218,7 +240,7 @@ def _marker(
 ) -> Marker:
     """Return a drawing as a marker, which deletes it if there are too few points."""
     number, scale = KINDS[kind]
-    marker = _bare_marker(frame, namespace, index, number, rgba)
+    marker = bare_marker(frame, namespace, index, number, rgba)
     marker.scale.x, marker.scale.y, marker.scale.z = (size * part for part in scale)
     padded = [(*np.asarray(point, np.float64).tolist(), 0.0)[:3] for point in points]
     found = [Point(x=x, y=y, z=z) for x, y, z in padded]
@@ -232,32 +254,42 @@ def _marker(
 
 
 def _shape_marker(frame: str, index: int, shape: Shape) -> Marker:
-    marker = _bare_marker(frame, 'robot', index, SHAPES[shape.kind], shape.rgba)
+    marker = bare_marker(frame, 'robot', index, SHAPES[shape.kind], shape.rgba)
     marker.scale.x, marker.scale.y, marker.scale.z = shape.size
     if shape.mesh is not None:
         marker.mesh_resource = shape.mesh.as_uri()
     return marker
 
 
-def _bare_marker(
-    frame: str, namespace: str, index: int, kind: int, rgba: Sequence[float]
-) -> Marker:
-    marker = Marker(ns=namespace, id=index, type=kind, action=Marker.ADD)
-    marker.header.frame_id = frame
-    marker.color.r, marker.color.g, marker.color.b, marker.color.a = rgba
-    return marker
-
-
 def _drawing(marker: Marker) -> Drawing | None:
-    kind = DRAWN.get(marker.type)
-    if kind is None or marker.action != Marker.ADD:
-        return None
-    places = [marker.pose.position] if kind == 'ball' else marker.points
-    points = np.array([numbers_of(place) for place in places], np.float64).reshape(-1, 3)
+    kind = 'surface' if marker.type in SOLIDS else DRAWN.get(marker.type)
+    pose = tuple(numbers_of(marker.pose.position, marker.pose.orientation))
+    scale = tuple(numbers_of(marker.scale))
     colour = marker.color
     red, green, blue, opacity = np.clip((colour.r, colour.g, colour.b, colour.a), 0.0, 1.0)
     rgba = (float(red), float(green), float(blue), float(opacity))
-    size = marker.scale.x / KINDS[kind][1][0]
-    if not np.isfinite(points).all() or not np.isfinite([*rgba, size]).all() or size <= 0.0:
+    if (
+        kind is None
+        or marker.action != Marker.ADD
+        or not np.isfinite([*pose, *scale, *rgba]).all()
+    ):
         return None
+    if marker.type in SOLIDS:
+        return Drawing(kind, _surface(SOLIDS[marker.type], scale), rgba, pose=pose)
+    places = [marker.pose.position] if kind == 'ball' else marker.points
+    points = np.array([numbers_of(place) for place in places], np.float64).reshape(-1, 3)
+    # An obstacle with unequal diameters counts as a ball of the largest one.
+    size = (max(scale) if kind == 'ball' else scale[0]) / KINDS[kind][1][0]
+    if not np.isfinite(points).all() or size <= 0.0:
+        return None
+    if kind == 'surface':
+        return Drawing(kind, points[: len(points) // 3 * 3], rgba, pose=pose)
     return Drawing(kind, points, rgba, size)
+
+
+@functools.lru_cache(maxsize=64)
+def _surface(shape: str, scale: Vector3) -> Vector:
+    """Return the triangles of a box or cylinder of this scale, as the safety filter has it."""
+    wide, deep, high = scale
+    size = scale if shape == 'box' else (max(wide, deep) / 2.0, high, 0.0)
+    return triangles_of(shape_solid(shape, size))

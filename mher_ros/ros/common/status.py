@@ -30,6 +30,8 @@ Point = tuple[float, float, float]
 """A position [m]."""
 Box = tuple[Point, Point]
 """Its low and its high corner [m]."""
+Nearest = tuple[str, str, float]
+"""Two parts of the arm, or an obstacle and a part, and their distance [m]."""
 Kind = TypeVar('Kind', bound='NodeStatus')
 
 STATUS = '~/status'
@@ -132,6 +134,9 @@ class DeploymentStatus(NodeStatus):
     distance: float | None = None
     """Distance of the tool from its goal [m]; None without a goal or a joint state."""
     reached: bool = False
+    nearest: Nearest | None = None
+    """While the arm is commanded: the two parts with the least room to their clearance. None:
+    there are none that the next commands could bring too close. Negative: they overlap."""
     last_drop: str = ''
     """Code of the reason for which the last goal was dropped; empty if none was."""
     accepted: int = 0
@@ -166,8 +171,8 @@ class DeploymentStatus(NodeStatus):
 
     @property
     def urgent(self) -> 'DeploymentStatus':
-        """The status without the distance."""
-        return dataclasses.replace(self, distance=None)
+        """The status without distances."""
+        return dataclasses.replace(self, distance=None, nearest=None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,6 +207,8 @@ class TrainingStatus(NodeStatus):
     """In real time: where the tool is kept."""
     speed_cap: float | None = None
     """In real time: of the tool [m/s]."""
+    nearest: Nearest | None = None
+    """In real time: as that of a deployment."""
     ended_by: str = ''
     """In real time: code of the stop that ended the run, as the ``state`` of a deployment."""
 
@@ -321,7 +328,7 @@ def _convert(value: Any, kind: Any) -> Any:
     if get_origin(kind) is types.UnionType:
         kind, _ = get_args(kind)
         return None if value is None else _convert(value, kind)
-    if kind in (Point, Box):
+    if kind in (Point, Box, Nearest):
         kinds = get_args(kind)
         if type(value) is not list or len(value) != len(kinds):
             raise TypeError

@@ -17,11 +17,13 @@ from mher_ros.interface import TaskInterface
 from mher_ros.options import option
 from mher_ros.policy.onnx_policy import find_policy, load
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.collision_model import Part
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Robot
 from mher_ros.robots.workspace import GoalError, place_workspace, Refusal
 from mher_ros.ros.bringup.node_spec import PolicyArguments
 from mher_ros.ros.common.arm_driver import ArmDriver, model_text
+from mher_ros.ros.common.collision_markers import CollisionMarkers, scene_markers
 from mher_ros.ros.common.diagnostics import Latency
 from mher_ros.ros.common.markers import DeployMarkers, Motion
 from mher_ros.ros.common.process import StopRequest
@@ -31,6 +33,7 @@ from mher_ros.ros.deploy.obstacle_input import ObstacleInput
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
+from visualization_msgs.msg import Marker
 
 Vector = NDArray[np.float64]
 
@@ -149,8 +152,13 @@ class Deployment:
             self._obstacles = ObstacleInput(
                 node, self.driver, self.driver.obstacles, self._goals.frames
             )
-        shown = list if self._obstacles is None else self._obstacles.markers
-        self._markers = DeployMarkers(node, fixed, self.motion, shown)
+        self._scene = scene_markers(arm) if joints else []
+        self._markers = DeployMarkers(node, fixed, self.motion, self._obstacle_markers)
+        self._collision_markers: CollisionMarkers | None = None
+        if joints and arm.parts:
+            self._collision_markers = CollisionMarkers(
+                node, arm, self._positions, self._run_time_obstacles
+            )
         trained = policy.contract.evaluation.get('success_rate')
         success = '' if trained is None else f', success {trained:g}'
         moves = 'a straight line in the workspace of ' if options.controller != 'policy' else ''
@@ -199,6 +207,7 @@ class Deployment:
                 goal=point_of(to.goal),
                 distance=distance if math.isfinite(distance) else None,
                 reached=to.reached,
+                nearest=self.path.nearest,
                 last_drop=monitor.last_drop,
                 **({} if told is None else told.figures()),
             )
@@ -219,7 +228,24 @@ class Deployment:
             self._obstacles.close()
         self._goals.close()
         self._markers.close()
+        if self._collision_markers is not None:
+            self._collision_markers.close()
         self.driver.close()
+
+    def _obstacle_markers(self) -> list[Marker]:
+        found = [] if self._obstacles is None else self._obstacles.markers()
+        return [*self._scene, *found]
+
+    def _positions(self) -> Vector:
+        with self.driver.lock:
+            return self.path.positions
+
+    def _run_time_obstacles(self) -> dict[int, Part]:
+        tracker = self.driver.obstacles
+        if tracker is None:
+            return {}
+        with self.driver.lock:
+            return tracker.parts
 
     def _on_goal(self, position: Vector, source: str, sent: int) -> Vector:
         outside = self._options.outside

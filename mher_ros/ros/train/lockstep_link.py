@@ -52,6 +52,10 @@ class ArmLink:
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
+    def positions(self) -> Vector:
+        """Return the measured joint positions (n,); empty: they are not known."""
+        return np.empty(0)
+
     def _check_stop(self, doing: str) -> None:
         """Raise StopRequested if a stop was requested while ``doing`` something."""
         if self._asked_to_stop():
@@ -307,6 +311,10 @@ class RobotLink(LockstepLink):
         )
         self._write = raw_messages.TrajectoryWriter(arm.joint_names, task.command_period).write
         self._controller = task.lockstep_controller()
+        self._state: JointVectors = np.empty(0), np.empty(0)
+
+    def positions(self) -> Vector:
+        return self._state[0]
 
     def reset(self, seed: int) -> JointVectors:
         """Reset the arm to its initial state and return the state."""

@@ -8,6 +8,7 @@ from mher_ros.control.action_controller import ActionController
 from mher_ros.control.safety_monitor import SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
 from mher_ros.errors import ArmError, EpisodeLostError
+from mher_ros.interface import Vector
 from mher_ros.options import OptionError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.workspace import GoalError
@@ -119,6 +120,10 @@ class RealTimeLink(ArmLink):
         with self.driver.lock:
             self._check_moving()
             return self._state()
+
+    def positions(self) -> Vector:
+        with self.driver.lock:
+            return self._path.positions
 
     def close(self) -> None:
         """Bring the arm to rest and close its topics."""

@@ -18,6 +18,7 @@ from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common.arm_driver import model_text
+from mher_ros.ros.common.collision_markers import CollisionMarkers, scene_markers
 from mher_ros.ros.common.diagnostics import report_diagnostics
 from mher_ros.ros.common.markers import TrainMarkers
 from mher_ros.ros.common.parameters import declare
@@ -67,7 +68,11 @@ class TrainNode(Node):
         self.config, self.folder = _plan(self.options)
         self._latch = StopLatch()
         task, link = self._connect()
-        self._markers = TrainMarkers(self, task.interface)
+        arm = task.arm if isinstance(task, Reach) else None
+        scene = [] if arm is None else scene_markers(arm)
+        self._markers = TrainMarkers(self, task.interface, lambda: scene)
+        if arm is not None and arm.parts:
+            self._collision_markers = CollisionMarkers(self, arm, link.positions)
         self.env = ArmEnv(task, link, self._markers.take)
         self._progress = RosProgress(
             self,
@@ -149,6 +154,7 @@ class TrainNode(Node):
             path, box = self.env.link.driver.path, self.env.link.box
             arm = {'arm': path.monitor.status.code, 'box': box_of(*box)}
             arm['ended_by'] = self.env.link.ended_by
+            arm['nearest'] = path.nearest
             arm['speed_cap'], why = path.limits.speed, f': {path.monitor.reason}'
         return TrainingStatus(
             'waiting_for_arm' if waits else progress.state,

@@ -122,6 +122,7 @@ class ViewNode(Node):
         self._show_arm()
         self._show_markers('policy', self._nodes.policy_markers.latest)
         self._show_markers('train', self._nodes.train_markers.latest)
+        self._show_shapes()
         self._show_workspace()
         self._show_curve()
         self._goals.tick(self._buttons.is_waiting)
@@ -162,6 +163,12 @@ class ViewNode(Node):
         except ArmSceneError as error:
             self._trouble, self._refused_frame = str(error), frame
             self.get_logger().error(self._trouble)
+
+    def _show_shapes(self) -> None:
+        nodes, wanted = self._nodes, self.page.wants_shapes
+        nodes.watch_shapes(wanted)
+        self._show_markers('shapes_policy', nodes.policy_shapes.latest if wanted else None)
+        self._show_markers('shapes_train', nodes.train_shapes.latest if wanted else None)
 
     def _show_markers(self, prefix: str, array: MarkerArray | None) -> None:
         if array is self._drawn.get(prefix):

@@ -2,14 +2,16 @@
 
 import math
 import time
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mher_ros.ros.common.arm_clock import SteadyTimes
+from mher_ros.ros.common.collision_markers import COLLISION_MARKERS
 from mher_ros.ros.common.polled_topic import BEST_EFFORT, LATCHED
 from mher_ros.ros.common.status import (
     Box,
     DeploymentStatus,
     Level,
+    Nearest,
     subscribe_status,
     TrainingStatus,
 )
@@ -62,6 +64,24 @@ class WatchedNodes:
             (Float64MultiArray, f'{TRAIN}/curve', self.curve, LATCHED),
         ):
             node.create_subscription(kind, topic, kept.take, qos)
+        self._node = node
+        self._collision_subscriptions: list[Any] = []
+        self.policy_shapes: Latest[MarkerArray] = Latest(SHOWN)
+        self.train_shapes: Latest[MarkerArray] = Latest(SHOWN)
+
+    def watch_shapes(self, wanted: bool) -> None:
+        """Subscribe to collision shapes, or end that: nodes compute them for subscribers only."""
+        if wanted == bool(self._collision_subscriptions):
+            return
+        for subscription in self._collision_subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._collision_subscriptions = [
+            self._node.create_subscription(
+                MarkerArray, f'{owner}/{COLLISION_MARKERS}', kept.take, BEST_EFFORT
+            )
+            for owner, kept in ((POLICY, self.policy_shapes), (TRAIN, self.train_shapes))
+            if wanted
+        ]
 
     @property
     def frame(self) -> str:
@@ -102,6 +122,9 @@ def _policy_lines(status: DeploymentStatus) -> list[Line]:
     if status.distance is not None:
         text = f'{1000.0 * status.distance:.1f} mm{", reached" if status.reached else ""}'
         lines.append(Line('Distance', text, status.reached or None))
+    lines += _nearest_lines(status.nearest)
+    if status.obstacle_text:
+        lines.append(Line('Obstacle', status.obstacle_text, False))
     if status.speed_cap is not None:
         lines.append(Line('Speed', f'at most {status.speed_cap:g} m/s'))
     return lines
@@ -112,9 +135,19 @@ def _training_lines(status: TrainingStatus) -> list[Line]:
         Line('Training', status.reason, status.level is Level.OK),
         Line('Steps', f'{status.steps} of at most {status.most_steps}'),
         Line('Epoch', str(status.epoch)),
+        *_nearest_lines(status.nearest),
     ]
+    if status.ended_by:
+        lines.append(Line('Stopped', status.ended_by, False))
     if status.success_rate is not None:
         lines.append(Line('Success', f'{100.0 * status.success_rate:.0f} % of the test goals'))
     if status.seconds_left is not None:
         lines.append(Line('Left', f'at most {duration_text(status.seconds_left)}'))
     return lines
+
+
+def _nearest_lines(nearest: Nearest | None) -> list[Line]:
+    if nearest is None:
+        return []
+    one, other, distance = nearest
+    return [Line('Nearest', f'{1000.0 * distance:.0f} mm between {one} and {other}')]

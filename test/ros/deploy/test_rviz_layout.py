@@ -109,7 +109,8 @@ def test_topics_are_relative_and_say_their_quality_of_service_as_rviz_does(layou
 
 def test_marker_displays_receive_as_the_nodes_send(layout):
     for display in by_class(layout)['MarkerArray']:
-        assert display['Enabled']
+        # Collision shapes cost the node something: people choose them.
+        assert display['Enabled'] is (display['Name'] != 'Collision shapes')
         topic = display['Topic']
         assert (topic['Reliability Policy'], topic['Durability Policy'], topic['Depth']) == (
             'Reliable',
@@ -126,6 +127,7 @@ def test_training_shows_arm_goal_and_grid_in_the_world_and_keeps_the_description
     assert {display['Topic']['Value'] for display in shown['MarkerArray']} == {
         'robot_markers',
         'train_node/markers',
+        'train_node/collision_markers',
     }
     (description,) = shown['RobotModel']
     assert not description['Enabled']
@@ -139,10 +141,13 @@ def test_training_shows_arm_goal_and_grid_in_the_world_and_keeps_the_description
 def test_deployment_shows_arm_goal_and_motion_and_lets_people_set_goals_in_three_ways():
     layout = yaml.safe_load((FOLDER / 'deploy.rviz').read_text())
     manager, shown = layout['Visualization Manager'], by_class(layout)
-    arm, deployment = shown['MarkerArray']
+    arm, deployment, shapes = shown['MarkerArray']
     assert arm['Topic']['Value'] == 'robot_markers'
     assert deployment['Topic']['Value'] == 'policy_node/markers'
-    assert set(deployment['Namespaces']) == {'box', 'goal', 'motion', 'workspace'}
+    namespaces = {'box', 'goal', 'motion', 'obstacles', 'scene', 'workspace'}
+    assert set(deployment['Namespaces']) == namespaces
+    assert shapes['Topic']['Value'] == 'policy_node/collision_markers'
+    assert set(shapes['Namespaces']) == {'arm', 'nearest'}
     (marker,) = shown['InteractiveMarkers']
     assert marker['Enabled']
     assert marker['Interactive Markers Namespace'] == NAMESPACE
