@@ -30,7 +30,7 @@ from mher_ros.view.access_control import HOST
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / 'test' / 'shared'))
+sys.path.insert(0, str(ROOT / 'test' / 'shared' / 'browsers'))
 from browser import Browser, Page, project, still_camera, wait_for  # noqa: E402
 
 IMAGES = ROOT / 'docs' / 'images'

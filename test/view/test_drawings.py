@@ -43,6 +43,7 @@ def count(server):
         ('strip', [[0, 0, 0], [1, 0, 0], [0, 1, 0]]),
         ('arrow', [[0, 0, 0], [1, 0, 0]]),
         ('cloud', [[0, 0, 0], [1, 0, 0], [0, 1, 0]]),
+        ('surface', [[0, 0, 0], [1, 0, 0], [0, 1, 0]]),
     ],
 )
 def test_each_kind_comes_changes_and_goes(server, kind, points):
@@ -63,6 +64,18 @@ def test_what_does_not_change_is_not_sent_again(server):
     before = count(server)
     drawings.show('it', ball())
     assert count(server) == before
+
+
+def test_of_a_surface_that_moves_only_the_pose_is_sent(server):
+    drawings, triangle = Drawings(server), np.eye(3)
+    drawings.show('it', Drawing('surface', triangle, RED))
+    surface = server.scene._handle_from_node_name['/drawings/it']
+    pose = (1.0, 2.0, 3.0, 0.6, 0.8, 0.0, 0.0)
+    before = count(server)
+    drawings.show('it', Drawing('surface', triangle, RED, pose=pose))
+    assert server.scene._handle_from_node_name['/drawings/it'] is surface
+    assert (*surface.position, *surface.wxyz) == pose
+    assert count(server) == before + 2
 
 
 def test_a_line_of_one_point_is_not_drawn(server):

@@ -32,6 +32,34 @@ def test_what_policy_node_shows_is_drawn():
     assert len(drawings['workspace_0'].points) == 24
 
 
+def test_obstacles_are_surfaces_as_large_as_the_safety_filter_has_them():
+    box, pillar = (Marker(type=kind, ns='it', id=kind) for kind in (Marker.CUBE, Marker.CYLINDER))
+    for marker in (box, pillar):
+        marker.scale.x, marker.scale.y, marker.scale.z = 0.1, 0.2, 0.4
+        marker.pose.position.x = 0.5
+        marker.color.a = 1.0
+    drawings = drawings_of(MarkerArray(markers=[box, pillar]))
+    drawn_box, drawn_pillar = drawings.values()
+    assert drawn_box.kind == drawn_pillar.kind == 'surface'
+    assert drawn_box.pose == drawn_pillar.pose == (0.5, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    np.testing.assert_allclose(np.ptp(drawn_box.points, axis=0), (0.1, 0.2, 0.4))
+    radii = np.linalg.norm(drawn_pillar.points[:, :2], axis=1)
+    assert radii == pytest.approx(0.1, rel=0.06) and radii.min() >= 0.1
+    assert np.ptp(drawn_pillar.points[:, 2]) == pytest.approx(0.4)
+
+
+def test_triangles_are_drawn_where_their_marker_is():
+    marker = Marker(type=Marker.TRIANGLE_LIST, ns='it')
+    marker.scale.x = marker.scale.y = marker.scale.z = 1.0
+    marker.points = [Point(x=float(n)) for n in range(4)]  # one too many
+    marker.pose.position.z = 2.0
+    (drawn,) = drawings_of(MarkerArray(markers=[marker])).values()
+    assert drawn.kind == 'surface' and len(drawn.points) == 3
+    assert drawn.pose[2] == 2.0
+    marker.pose.orientation.w = float('nan')
+    assert list(drawings_of(MarkerArray(markers=[marker])).values()) == [None]
+
+
 def test_what_is_deleted_is_taken_away():
     drawings = drawings_of(markers(goal=None, velocity=(0.0, 0.0, 0.0)))
     assert drawings['goal_0'] is None

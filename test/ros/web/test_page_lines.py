@@ -26,6 +26,19 @@ def test_a_policy_tells_its_state_its_distance_and_its_speed():
     assert lines['Speed'].text == 'at most 0.25 m/s'
 
 
+def test_what_is_near_and_what_is_wrong_with_obstacles_is_said():
+    near = ('post', 'wrist_flex_link', 0.0234)
+    lines = lines_of(
+        DeploymentStatus('running', 'moving', nearest=near, obstacle_text='box/1: too large'),
+        TrainingStatus('learning', 'learning', ended_by='joint_outside'),
+    )
+    assert lines['Nearest'].text == '23 mm between post and wrist_flex_link'
+    assert lines['Obstacle'] == Line('Obstacle', 'box/1: too large', False)
+    assert lines['Stopped'] == Line('Stopped', 'joint_outside', False)
+    lines = lines_of(training=TrainingStatus('learning', 'learning', nearest=near))
+    assert lines['Nearest'].text == '23 mm between post and wrist_flex_link'
+
+
 def test_a_goal_that_is_reached_is_said_to_be():
     lines = lines_of(DeploymentStatus('running', 'moving', distance=0.0123, reached=True))
     assert lines['Policy'].is_good is True

@@ -149,6 +149,10 @@ class Page:
         """Click the button that is called ``name`` with the mouse."""
         self._do(lambda page: page.get_by_role('button', name=name, exact=True).click())
 
+    def tick(self, name: str) -> None:
+        """Click the checkbox that is called ``name`` with the mouse."""
+        self._do(lambda page: page.get_by_label(name, exact=True).click())
+
     def evaluate(self, script: str) -> Any:
         """Return the value of a JavaScript expression."""
         return self._do(lambda page: page.evaluate(script))
