@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 
+from mher_ros.robots.robot import load_robot
 from mher_ros.view.replay_page import episode_drawings, episode_text, ReplayPage, workspace_drawing
 from mher_ros.view.run_record import RunRecord
 from mher_ros.view.server import PageServer
@@ -59,6 +60,10 @@ class Shown:
             for name, handle in self._server.viser.scene._handle_from_node_name.items()
             if name.startswith('/arm') and name.count('/') == 2
         }
+
+    def vertices(self, name):
+        """Return the vertices of a surface (n, 3) [m]."""
+        return np.asarray(self._server.viser.scene._handle_from_node_name[name].vertices)
 
     def close(self):
         self._server.close()
@@ -231,3 +236,17 @@ def test_a_problem_with_a_file_is_written_on_the_page(tmp_path, shown):
     page.wait(2.0)
     assert 'progress.csv' in page.texts()
     assert place(page) == (1, STEPS)
+
+
+def test_the_obstacles_of_a_run_on_a_robot_are_drawn(tmp_path, shown):
+    file = tmp_path / 'ur5e.yaml'
+    own = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
+    place = (0.5, -0.6, 0.3)
+    scene = f'scene: {{post: {{shape: box, position: {list(place)}, size: [0.1, 0.2, 0.3]}}}}\n'
+    file.write_text(own + scene)
+    run = RecordedRun(tmp_path / 'run', 'reach', **{'task.robot': str(file)})
+    run.add_episodes(1)
+    page = shown(RunRecord(run.folder))
+    vertices = page.vertices('/drawings/obstacle_0')
+    np.testing.assert_allclose(vertices.mean(axis=0), place, atol=0.05)
+    np.testing.assert_allclose(np.ptp(vertices, axis=0), (0.1, 0.2, 0.3), rtol=1e-5)

@@ -277,3 +277,40 @@ def test_a_robot_file_can_turn_it_off():
     robot, arm = with_scene('ur5e', *around('ur5e'), enabled=False)
     assert robot.collision == CollisionOptions(enabled=False)
     assert arm.collision is None
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_the_two_parts_with_the_least_room_are_named_with_their_distance(name):
+    filtered, random = Filtered(*ARMS[name]), np.random.default_rng(0)
+    collision, told = filtered.arm.collision, 0
+    asked = None
+    for tick in range(300):
+        if tick % 50 == 0:
+            asked = ToolVelocity(random.uniform(-0.5, 0.5, 3))
+        room = filtered.margins()
+        filtered.filter.prepare(filtered.positions)
+        nearest = filtered.filter.nearest
+        if room.min() < 2e-3:
+            assert nearest is not None
+        if nearest is not None:
+            told += 1
+            one, other, distance = nearest
+            least = min(
+                room[pair] + collision.clearances[pair]
+                for pair in filtered.every
+                if collision.names(pair) == (one, other)
+            )
+            # The filter may know only a lower bound, which is close where parts are near.
+            assert least - 5e-3 < distance < least + 1e-6
+        filtered.step(asked)
+    assert told > 50
+
+
+def test_without_collision_avoidance_no_parts_are_named():
+    filtered = JointFilter(
+        load_arm('panda')[1],
+        MotionLimiter(MotionLimits(), np.full(3, -2.0), np.full(3, 2.0)),
+        PERIOD,
+        False,
+    )
+    assert filtered.nearest is None
