@@ -5,8 +5,8 @@ from typing import Any
 
 from mher_ros.interface import TaskInterface, Vector
 from mher_ros.learning.run.episodes import RecordedEpisode
-from mher_ros.robots.surfaces import triangles_of
 from mher_ros.view.drawings import box_edges, Colour, Drawing, Drawings
+from mher_ros.view.obstacle_drawings import obstacle_drawings
 from mher_ros.view.run_record import RunRecord
 from mher_ros.view.scene import ArmScene, Curves, FROM_THE_SIDE, look_at, set_stage
 import numpy as np
@@ -34,9 +34,8 @@ class ReplayPage:
         self._arm.move(record.rest)
         self._drawings = Drawings(server)
         self._drawings.show('workspace', workspace_drawing(record.interface))
-        for index, part in enumerate(record.obstacles):
-            surface = Drawing('surface', triangles_of(part.solid), Colour.OBSTACLE)
-            self._drawings.show(f'obstacle_{index}', surface)
+        for index, drawing in enumerate(obstacle_drawings(record.parts)):
+            self._drawings.show(f'obstacle_{index}', drawing)
         _look(server, record.interface, self._arm.centre())
         self._run_text = gui.add_markdown('')
         self._episode_text = gui.add_markdown('')

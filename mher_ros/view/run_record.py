@@ -38,9 +38,8 @@ class RunRecord:
             else TaskPlant(config.task_name, config.task)
         )
         self.urdf = arm.description(config.task_name)
-        parts = task.arm.parts if isinstance(task, Reach) else ()
-        self.obstacles = tuple(part for part in parts if part.is_obstacle)
-        """That the safety filter kept the arm away from."""
+        self.parts = task.arm.parts if isinstance(task, Reach) else ()
+        """Of the arm, and obstacles that the safety filter kept it away from."""
         self.rest = dict(zip(arm.joint_names, arm.joint_state()[0].tolist(), strict=True))
         """Joint positions before the first episode [rad or m]."""
         self._curve = _Watched(folder / PROGRESS, read_curve, np.empty((0, 3)))

@@ -10,8 +10,9 @@ from mher_ros.robots.collision_model import Part
 from mher_ros.robots.collision_view import CollisionView, Gap
 from mher_ros.robots.surfaces import triangles_of
 from mher_ros.ros.common.geometry import set_quaternion, set_vector
-from mher_ros.ros.common.markers import bare_marker
+from mher_ros.ros.common.markers import bare_marker, drawn_marker
 from mher_ros.view.drawings import Colour
+from mher_ros.view.obstacle_drawings import obstacle_drawings
 from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -79,21 +80,16 @@ class CollisionMarkers:
 
 def scene_markers(arm: ArmModel) -> list[Marker]:
     """Return the obstacles of the robot file."""
-    obstacles = (part for part in arm.parts if part.is_obstacle)
-    return [_surface_marker(arm.base_frame, 'scene', *one) for one in enumerate(obstacles)]
+    return [
+        drawn_marker(arm.base_frame, 'scene', index, one.kind, one.points, one.rgba, one.size)
+        for index, one in enumerate(obstacle_drawings(arm.parts))
+    ]
 
 
 def _part_marker(frame: str, index: int, part: Part) -> Marker:
-    marker = _surface_marker(frame, 'arm', index, part)
+    triangles = triangles_of(part.solid)
+    marker = drawn_marker(frame, 'arm', index, 'surface', triangles, Colour.PART, 1.0)
     marker.lifetime = LASTS
-    return marker
-
-
-def _surface_marker(frame: str, namespace: str, index: int, part: Part) -> Marker:
-    colour = Colour.OBSTACLE if part.is_obstacle else Colour.PART
-    marker = bare_marker(frame, namespace, index, Marker.TRIANGLE_LIST, colour)
-    marker.scale.x = marker.scale.y = marker.scale.z = 1.0
-    marker.points = [Point(x=x, y=y, z=z) for x, y, z in triangles_of(part.solid).tolist()]
     return marker
 
 

@@ -182,7 +182,7 @@ def training_markers(
         ('trail', 0, 'strip', trail, Colour.TRAIL, width),
         ('virtual_goals', 0, 'cloud', made, Colour.VIRTUAL, near / 3),
     )
-    return MarkerArray(markers=[_marker(interface.frame, *one) for one in drawn])
+    return MarkerArray(markers=[drawn_marker(interface.frame, *one) for one in drawn])
 
 
 def deployment_markers(
@@ -211,7 +211,7 @@ def deployment_markers(
         ('motion', 0, 'arrow', arrow, Colour.MOTION, width),
         ('trail', 0, 'strip', trail, Colour.TRAIL, width / 2),
     )
-    return MarkerArray(markers=[_marker(status.frame, *one) for one in drawn])
+    return MarkerArray(markers=[drawn_marker(status.frame, *one) for one in drawn])
 
 
 def drawings_of(array: MarkerArray) -> dict[str, Drawing | None]:
@@ -229,7 +229,7 @@ def bare_marker(
     return marker
 
 
-def _marker(
+def drawn_marker(
     frame: str,
     namespace: str,
     index: int,
