@@ -228,3 +228,20 @@ def test_a_stop_while_the_node_is_being_configured_is_published_meanwhile(deploy
         assert configured.result()
     status = statuses.wait_for(lambda status: status.state == 'inactive', after=-2)
     assert (status.stopped, status.level) == (True, Level.WARN)
+
+
+@pytest.mark.parametrize('kind', [DeploymentStatus, TrainingStatus])
+def test_the_nearest_parts_are_data(kind):
+    status = kind(nearest=('block/3', 'wrist_flex_link', 0.0125))
+    assert kind.from_message(status.to_message()) == status
+    message = status.to_message()
+    (pair,) = (pair for pair in message.values if pair.key == 'nearest')
+    for wrong in ('["block/3", "wrist_flex_link"]', '["a", 1, 0.1]', '["a", "b", "c"]', '"a"'):
+        pair.value = wrong
+        with pytest.raises(MalformedError):
+            kind.from_message(message)
+
+
+def test_a_change_of_distances_alone_is_not_urgent():
+    near = DeploymentStatus(nearest=('a', 'b', 0.1), distance=0.2)
+    assert near.urgent == DeploymentStatus(nearest=('a', 'b', 0.3)).urgent
