@@ -152,10 +152,11 @@ class Deployment:
             self._obstacles = ObstacleInput(
                 node, self.driver, self.driver.obstacles, self._goals.frames
             )
-        self._scene = scene_markers(arm) if joints else []
+        avoids = isinstance(self.path.filter, JointFilter) and len(arm.parts) > 0
+        self._scene = scene_markers(arm) if avoids else []
         self._markers = DeployMarkers(node, fixed, self.motion, self._obstacle_markers)
         self._collision_markers: CollisionMarkers | None = None
-        if joints and arm.parts:
+        if avoids:
             self._collision_markers = CollisionMarkers(
                 node, arm, self._positions, self._run_time_obstacles
             )
