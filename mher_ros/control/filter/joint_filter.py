@@ -128,8 +128,6 @@ class JointFilter(SafetyFilter):
         start = self._with_others(self.joint_positions)
         self.tool_position = self._arm.tool_position(start)
         self._qp.prepare(start, self.orientation, self._room)
-        braking = 0.5 * self._time * self.joint_velocities
-        self._singularity.prepare(start, self._qp.jacobian, braking)
         self._prepare_collisions(start)
         self._is_prepared = True
 
@@ -225,7 +223,7 @@ class JointFilter(SafetyFilter):
         wanted = self._off_faces(slower * wanted)
         rows = self._collision_rows()
         asked, found = self._moved(wanted, rows)
-        share = 1.0 if found is None else self._singularity.share(found)
+        share = 1.0 if found is None else self._singular_share(found)
         if share < HELD:
             condition = self._singularity.condition
             self.singularity = f'the condition number of the Jacobian is {condition:.0f}'
@@ -240,6 +238,12 @@ class JointFilter(SafetyFilter):
             # No motion in that direction is possible: the joints would only drift.
             return self._braked()
         return found
+
+    def _singular_share(self, velocities: Vector) -> float:
+        """Return the share of their speed that velocities (k,) may keep near a singularity."""
+        positions = self._with_others(self.joint_positions)
+        braking = 0.5 * self._time * self.joint_velocities
+        return self._singularity.share(velocities, positions, self._qp.jacobian, braking)
 
     def _moved(self, wanted: Vector, rows: tuple[Vector, Vector]) -> tuple[Vector, Vector | None]:
         """Return the next possible tool velocity (3,), and joint velocities (k,) for it."""

@@ -29,42 +29,39 @@ class SingularityLimit:
         self._data = mujoco.MjData(arm.model)
         self._site = arm.model.site(TOOL).id
         self._dofs = np.argsort(arm.order)[: len(arm.joint_names)]
-        self._posture = np.empty(0)
-        self._here = 1.0  # condition number at that posture
         self.condition = 1.0
-        """Largest condition number until the arm can be at rest, at the last ``prepare``."""
+        """Largest condition number until the arm could be at rest, at the last ``share``."""
 
-    def prepare(self, positions: Vector, jacobian: Vector, braking: Vector) -> None:
+    def share(
+        self, velocities: Vector, positions: Vector, jacobian: Vector, braking: Vector
+    ) -> float:
         """
-        Take joint positions (n,) of ``state_names``, and the tool's Jacobian (6, k) there.
+        Return the share of their speed that joint velocities (k,) may keep.
 
+        ``positions`` (n,): of ``state_names``; ``jacobian`` (6, k): the tool's, there;
         ``braking`` (k,): displacements of the commanded joints until they can be at rest.
         """
-        if self._options.action == 'pass':
-            return
-        self._posture = positions[self._arm.order]
-        self.condition = self._here = condition_number(jacobian)
-        if braking.any():
-            ahead = (self._condition_after(share * braking) for share in PARTS)
-            self.condition = max(self._here, *ahead)
-
-    def share(self, velocities: Vector) -> float:
-        """Return the share of their speed that joint velocities (k,) may keep."""
         options, fastest = self._options, float(np.abs(velocities).max())
-        if options.action == 'pass' or self.condition <= options.slow_at or fastest == 0.0:
+        if options.action == 'pass' or fastest == 0.0:
             return 1.0
-        after = self._condition_after(velocities * (AHEAD / fastest))
-        if after <= self._here:
+        posture = positions[self._arm.order]
+        self.condition = here = condition_number(jacobian)
+        after = self._condition_after(posture, velocities * (AHEAD / fastest))
+        if after <= here:
             return 1.0
-        towards = min(1.0, (after / self._here - 1.0) / TOWARDS)
+        ahead = (self._condition_after(posture, share * braking) for share in PARTS)
+        self.condition = max(here, *ahead)
+        if self.condition <= options.slow_at:
+            return 1.0
+        towards = min(1.0, (after / here - 1.0) / TOWARDS)
         left = (options.stop_at - self.condition) / (options.stop_at - options.slow_at)
         share = max(left, SLOWEST if options.action == 'slow' else 0.0)
         return 1.0 - towards * (1.0 - share)
 
-    def _condition_after(self, displacements: Vector) -> float:
-        """Return the condition number after displacements of the commanded joints (k,)."""
+    def _condition_after(self, posture: Vector, displacements: Vector) -> float:
+        """Return the condition number after displacements (k,) from joints of the model (nv,)."""
         model, data = self._arm.model, self._data
-        data.qpos[:] = self._posture
+        data.qpos[:] = posture
         data.qpos[self._dofs] += displacements
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
