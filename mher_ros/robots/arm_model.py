@@ -31,6 +31,8 @@ TOOL = 'tool'  # site of the model at the tool
 ACCELERATIONS = {'hinge': 4.0, 'slide': 1.0}
 """Acceleration limits of joints for which the robot file gives none [rad/s^2, m/s^2]."""
 UNITS = {'hinge': 'rad', 'slide': 'm'}
+LENGTH = 0.3  # makes angular velocities comparable with linear ones [m]
+TURNING = 6  # joints from which on the rotation of the tool counts in its condition number
 MAX_MOVING = 64  # joints between base and tool
 
 
@@ -241,6 +243,20 @@ def _pose_attributes(pose: Pose) -> dict[str, str]:
 
 def _text(numbers: ArrayLike) -> str:
     return ' '.join(repr(float(number)) for number in np.asarray(numbers))
+
+
+def condition_number(jacobian: NDArray[np.float64]) -> float:
+    """
+    Return the condition number of a tool's Jacobian (6, k) by k joints; infinite if singular.
+
+    With fewer than six joints only the position of the tool counts.
+    """
+    count = jacobian.shape[1]
+    weighted = jacobian[:3]
+    if count >= TURNING:
+        weighted = np.concatenate((weighted, LENGTH * jacobian[3:]))
+    values = np.linalg.svd(weighted, compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 1e-9 else math.inf
 
 
 class ToolKinematics:

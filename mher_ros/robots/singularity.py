@@ -1,16 +1,10 @@
-"""How near an arm is to a singularity, and what it does there, as the robot file says."""
+"""What an arm does near a singularity, as the robot file says."""
 
 import dataclasses
-import math
 
 from mher_ros.options import Settings, SettingsError
-import numpy as np
-from numpy.typing import NDArray
 
 ACTIONS = ('slow', 'stop', 'pass')
-LENGTH = 0.3
-"""Length that makes angular velocities comparable with linear ones [m]."""
-TURNING = 6  # joints from which on the rotation of the tool counts, too
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,17 +34,3 @@ def read_singularity(settings: Settings) -> SingularityOptions:
             f'{options.slow_at:g} and {options.stop_at:g}'
         )
     return options
-
-
-def condition_number(jacobian: NDArray[np.float64]) -> float:
-    """
-    Return the condition number of a tool's Jacobian (6, k) by k joints; infinite if singular.
-
-    With fewer than six joints only the position of the tool counts.
-    """
-    count = jacobian.shape[1]
-    weighted = jacobian[:3]
-    if count >= TURNING:
-        weighted = np.concatenate((weighted, LENGTH * jacobian[3:]))
-    values = np.linalg.svd(weighted, compute_uv=False)
-    return float(values[0] / values[-1]) if values[-1] > 1e-9 else math.inf

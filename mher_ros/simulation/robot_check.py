@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 from mher_ros.control.reachability import corners_of, IkResult, one_turn_limits, Reachability
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface, Vector
-from mher_ros.robots.arm_model import ArmModel, read_description, TOOL
+from mher_ros.robots.arm_model import ArmModel, condition_number, read_description, TOOL
 from mher_ros.robots.model_file import find_file, read_model
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION, RobotError, Span
-from mher_ros.robots.singularity import condition_number
 from mher_ros.robots.workspace import place_workspace, point_text, Workspace
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant

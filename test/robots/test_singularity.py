@@ -3,8 +3,9 @@
 import dataclasses
 import math
 
+from mher_ros.robots.arm_model import condition_number
 from mher_ros.robots.robot import load_robot, RobotError
-from mher_ros.robots.singularity import condition_number, SingularityOptions
+from mher_ros.robots.singularity import SingularityOptions
 import numpy as np
 import pytest
 import yaml

@@ -1,7 +1,6 @@
 """Slows a motion of the tool towards a singularity."""
 
-from mher_ros.robots.arm_model import ArmModel, TOOL
-from mher_ros.robots.singularity import condition_number
+from mher_ros.robots.arm_model import ArmModel, condition_number, TOOL
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
