@@ -197,9 +197,9 @@ class Settings:
         expected = f'one of {", ".join(choices)}'
         return str(self._take(key, default, lambda value: value in choices, expected))
 
-    def words(self, key: str) -> tuple[str, ...]:
-        """Return a list of different names, at least one."""
-        return tuple(self._take(key, NEEDED, _are_names, 'a list of different names'))
+    def words(self, key: str, default: tuple[str, ...] = NEEDED) -> tuple[str, ...]:
+        """Return a list of different names, at least one, or the default."""
+        return tuple(self._take(key, default, _are_names, 'a list of different names'))
 
     def number(
         self, key: str, default: Any = NEEDED, low: float = -math.inf, high: float = math.inf

@@ -3,10 +3,13 @@
 import dataclasses
 import hashlib
 import json
+from pathlib import Path
 
 from mher_ros.errors import MherError
+from mher_ros.files import read_at_most
 from mher_ros.interface import Field, TaskInterface, TrainedArm
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.mesh_file import MAX_MESH_BYTES
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot
 import numpy as np
@@ -153,7 +156,14 @@ def _digest(robot: Robot) -> str:
     """Return the SHA-256 of the obstacles of a robot file; empty: there are none."""
     if not robot.scene:
         return ''
-    content = sorted(json.dumps(dataclasses.asdict(one)) for one in robot.scene)
+    content = []
+    for obstacle in robot.scene:
+        values = dataclasses.asdict(obstacle)
+        if obstacle.file:  # the same mesh may be elsewhere on another machine
+            mesh = read_at_most(Path(obstacle.file), MAX_MESH_BYTES)
+            values['file'] = hashlib.sha256(mesh).hexdigest()
+        content.append(json.dumps(values))
+    content.sort()
     return hashlib.sha256('\n'.join(content).encode()).hexdigest()
 
 

@@ -57,12 +57,18 @@ class Reachability:
     """
 
     def __init__(
-        self, arm: ArmModel, slots: ObstacleSlots | None = None, keeps_orientation: bool = True
+        self,
+        arm: ArmModel,
+        slots: ObstacleSlots | None = None,
+        keeps_orientation: bool = True,
+        avoids_collisions: bool = True,
     ) -> None:
         """
         Take obstacles at run time, ``slots``: only this thread may change them.
 
         ``keeps_orientation``: whether motions keep the orientation of the tool.
+        ``avoids_collisions``: whether a goal with contacts is refused. This is of no use if the
+        arm's controller chooses the posture.
         """
         self._keeps_orientation = keeps_orientation
         self._arm, self._model = arm, arm.model
@@ -75,9 +81,11 @@ class Reachability:
         # Limits on one side only are not in the model.
         self._lower[self._commanded], self._upper[self._commanded] = arm.lower, arm.upper
         self._jacobian = np.zeros((6, arm.model.nv))
-        self._collision, self._slots = arm.collision, slots
+        self._collision, self._slots = arm.collision if avoids_collisions else None, slots
         self._distances = [
-            (model, PairDistances(model)) for model in (arm.collision, slots) if model is not None
+            (model, PairDistances(model))
+            for model in (self._collision, slots)
+            if model is not None
         ]
 
     def check_goal(self, goal: Vector, positions: Vector, orientation: Vector | None) -> None:
@@ -161,7 +169,8 @@ class Reachability:
         """Raise GoalError if a goal is inside something that does not move."""
         parts = [] if self._collision is None else [*self._collision.parts]
         for part in parts if self._slots is None else [*parts, *self._slots.obstacles]:
-            if part.body == 0 and part.solid.contains(goal):
+            # A wall for some links is none for the tool.
+            if part.body == 0 and not part.links and part.solid.contains(goal):
                 raise GoalError(
                     f'a goal outside of obstacles is expected; {point_text(goal)} m is inside '
                     f'{part.name}',

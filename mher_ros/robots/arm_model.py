@@ -8,7 +8,8 @@ import threading
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from mher_ros.robots.collision_model import CollisionModel, Part, read_parts
+from mher_ros.robots.arm_parts import ArmParts, read_parts
+from mher_ros.robots.collision_model import CollisionModel, Part
 from mher_ros.robots.description import (
     after,
     Description,
@@ -84,11 +85,17 @@ class ArmModel:
     @functools.cached_property
     def collision(self) -> CollisionModel | None:
         """Solids and pairs of them that must not touch; None: it is off, or there are none."""
-        if not self._robot.collision.enabled or not self._parts[0]:
+        found = self._parts
+        if not found.parts:
             return None
         home = np.array([self._robot.home.get(name, 0.0) for name in self.state_names])
         collision = CollisionModel(
-            self._parts[0], self.model, self._robot, home[self.order], self._base_link
+            found.parts,
+            self.model,
+            self._robot,
+            home[self.order],
+            self._base_link,
+            found.excluded,
         )
         return collision if len(collision.pairs) else None
 
@@ -96,12 +103,12 @@ class ArmModel:
         """Return places for obstacles at run time; None: no part is kept away from them."""
         if not any(part.body for part in self.parts):
             return None
-        return ObstacleSlots(self._parts[0], self.model, self._robot)
+        return ObstacleSlots(self.parts, self.model, self._robot)
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """Parts of the arm, and obstacles of the robot file; empty if avoidance is off."""
-        return tuple(self._parts[0]) if self._robot.collision.enabled else ()
+        return self._parts.parts
 
     @property
     def clearance(self) -> float:
@@ -109,12 +116,19 @@ class ArmModel:
         return self._robot.collision.clearance
 
     @property
-    def missing_shapes(self) -> list[str]:
-        """Collision shapes that cannot be used, and why."""
-        return self._parts[1]
+    def unprotected(self) -> str:
+        """Links with shapes that cannot be used for collisions, and why; empty: there are none."""
+        found, reasons = self._parts, dict[str, list[str]]()
+        if self._robot.collision.enabled and not any(part.body for part in found.parts):
+            reasons['no link that moves has a collision shape that can be used'] = ['all links']
+        for link, reason in found.missing:
+            reasons.setdefault(reason, []).append(link)
+        return '; '.join(f'{some(links)} ({reason})' for reason, links in reasons.items())
 
     @functools.cached_property
-    def _parts(self) -> tuple[list[Part], list[str]]:
+    def _parts(self) -> ArmParts:
+        if not self._robot.collision.enabled:
+            return ArmParts()
         text, folder, description = self._source
         moving = [self.state_names[index] for index in self.order]
         return read_parts(text, folder, description, self._robot, self.base_frame, moving)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence, Set
 import dataclasses
 import itertools
 import math
-from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from mher_ros.errors import MherError
-from mher_ros.robots.description import after, Description, DescriptionError, Pose, turned
+from mher_ros.robots.description import DescriptionError
 from mher_ros.robots.model_file import find_file, parse_model, read_model
 from mher_ros.robots.robot import Robot
-from mher_ros.robots.solids import merged, obstacle_solid, Solid, urdf_solid
-from mher_ros.robots.urdf import origin_of
+from mher_ros.robots.solids import Solid, with_thickness
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +21,7 @@ Vector = NDArray[np.float64]
 Indices = NDArray[np.int_]
 
 SAMPLES = 50  # random postures: a pair that touches in all of them always does
-MAX_SHAPES = 1000  # of a robot
 HOME_SHARE = 0.5  # of the distance of two parts at home that becomes their clearance, if smaller
-FLAT = 1e-4  # thickness of a mesh that has none [m]
 CAPSULE = 2  # vertices of a solid that is a capsule
 
 
@@ -41,6 +36,8 @@ class Part:
     solid: Solid
     """In the frame of the body."""
     is_obstacle: bool = False
+    links: frozenset[str] = frozenset()
+    """Links for which an obstacle holds; empty: all."""
 
 
 class CollisionModel:
@@ -53,15 +50,22 @@ class CollisionModel:
     """
 
     def __init__(
-        self, parts: list[Part], arm: mujoco.MjModel, robot: Robot, home: Vector, base_link: str
+        self,
+        parts: Sequence[Part],
+        arm: mujoco.MjModel,
+        robot: Robot,
+        home: Vector,
+        base_link: str,
+        excluded: Set[frozenset[str]] = frozenset(),
     ) -> None:
         """
         Take the chain of joints ``arm``, and ``home`` (nv,), a posture without contact.
 
-        ``base_link`` is the link that the first joint connects to the arm.
+        ``base_link`` is the link that the first joint connects to the arm. ``excluded``: pairs of
+        links that may touch, besides those of the robot file.
         """
         self._set_parts(parts, arm)
-        ignored = ignored_pairs(robot)
+        ignored = ignored_pairs(robot) | excluded
         pairs = [
             pair
             for pair in self._possible_pairs()
@@ -71,7 +75,7 @@ class CollisionModel:
         self._set_pairs(pairs, robot.collision.clearance)
         self._exclude_touching(home)
 
-    def _set_parts(self, parts: list[Part], arm: mujoco.MjModel) -> None:
+    def _set_parts(self, parts: Sequence[Part], arm: mujoco.MjModel) -> None:
         self.parts = tuple(parts)
         self.model = _build_model(parts, arm)
         """Bodies and joints of the arm, with one geom for each part but planes."""
@@ -97,13 +101,17 @@ class CollisionModel:
 
     def _possible_pairs(self) -> Iterator[tuple[int, int]]:
         for one, other in itertools.combinations(range(len(self.parts)), 2):
-            if self.bodies[one] != self.bodies[other]:
-                yield (one, other) if self.bodies[one] < self.bodies[other] else (other, one)
+            if self.bodies[one] == self.bodies[other]:
+                continue
+            first, last = (one, other) if self.bodies[one] < self.bodies[other] else (other, one)
+            links = self.parts[first].links
+            if not links or self.parts[last].name in links:
+                yield first, last
 
     def _are_neighbours(self, one: int, other: int, base_link: str) -> bool:
         first, last = self.parts[one], self.parts[other]
         if first.body == 0:
-            return last.body == 1 and first.name == base_link
+            return last.body == 1 and first.name == base_link and not first.is_obstacle
         return last.body == first.body + 1
 
     def _set_pairs(self, pairs: list[tuple[int, int]], clearance: float | Vector) -> None:
@@ -293,41 +301,6 @@ class PairDistances:
         return np.asarray(self._rotations[self._collision.bodies[self._collision.pairs[pairs, 0]]])
 
 
-def read_parts(
-    text: str, folder: Path, description: Description, robot: Robot, base: str, moving: list[str]
-) -> tuple[list[Part], list[str]]:
-    """
-    Return the parts of an arm and its obstacles, and what is wrong with shapes that are left out.
-
-    ``text`` is a URDF whose meshes are named relative to ``folder``; ``moving``: the joints of
-    the chain. Other joints are at ``home`` of the robot file, or at 0.
-    """
-    parts: list[Part] = []
-    missing: list[str] = []
-    top = parse_model(text)
-    if sum(map(len, top.iter('geometry'))) > MAX_SHAPES:
-        raise DescriptionError(f'a robot of at most {MAX_SHAPES} shapes is expected, got more')
-    links = {link.get('name', ''): link for link in top.findall('link')}
-    obstacles = {obstacle.name for obstacle in robot.scene}
-    for name, (body, pose) in _places(description, base, moving, robot.home).items():
-        solids = []
-        for shape in links[name].findall('collision') if name in links else ():
-            if body == 0 and shape.get('name') in obstacles:
-                continue  # a simulation describes the obstacles, too
-            try:
-                there = after(pose, origin_of(shape))
-                solids += [
-                    urdf_solid(one, folder).at(there) for one in shape.iterfind('geometry/*')
-                ]
-            except (MherError, OSError) as error:
-                missing.append(f'{name}: {error}')
-            except ValueError as error:
-                raise DescriptionError(f'a collision shape of {name}: {error}') from None
-        parts += [Part(name, body, solid) for solid in merged(solids)]
-    parts += [Part(one.name, 0, obstacle_solid(one), is_obstacle=True) for one in robot.scene]
-    return parts, missing
-
-
 def ignored_pairs(robot: Robot) -> set[frozenset[str]]:
     """Return the pairs of links that may touch: those of the robot file and of its SRDF."""
     pairs = {frozenset(pair) for pair in robot.collision.ignore}
@@ -342,39 +315,7 @@ def ignored_pairs(robot: Robot) -> set[frozenset[str]]:
     return pairs
 
 
-def _places(
-    description: Description, base: str, moving: list[str], home: Mapping[str, float]
-) -> dict[str, tuple[int, Pose]]:
-    """Return the body and the pose in it for each link whose place is known."""
-    children: dict[str, list[int]] = {link: [] for link in description.links}
-    for index, joint in enumerate(description.joints):
-        children[joint.parent].append(index)
-    try:
-        root, pose = description.root, description.chain(base, description.root)[0]
-    except DescriptionError:  # a joint moves the base: what is above it is not known
-        root, pose = base, (np.zeros(3), turned((1.0, 0.0, 0.0), 0.0))
-    places = {root: (0, pose)}
-    left = [root]
-    while left:
-        link = left.pop()
-        body, pose = places[link]
-        for joint in (description.joints[index] for index in children[link]):
-            there = after(pose, joint.origin)
-            if joint.name in moving:
-                place = moving.index(joint.name) + 1, (np.zeros(3), turned(joint.axis, 0.0))
-            else:
-                at = float(np.clip(home.get(joint.name, 0.0), joint.lower, joint.upper))
-                if joint.kind == 'slide':
-                    there = after(there, (at * joint.axis, turned(joint.axis, 0.0)))
-                elif joint.kind == 'hinge':
-                    there = after(there, (np.zeros(3), turned(joint.axis, at)))
-                place = body, there
-            places[joint.child] = place
-            left.append(joint.child)
-    return places
-
-
-def _build_model(parts: list[Part], arm: mujoco.MjModel) -> mujoco.MjModel:
+def _build_model(parts: Sequence[Part], arm: mujoco.MjModel) -> mujoco.MjModel:
     """Compile the joints of an arm with geoms that are named by the indices of their parts."""
     top = Element('mujoco')
     SubElement(top, 'compiler', angle='radian', autolimits='true')
@@ -408,10 +349,7 @@ def _add_geom(body: Element, assets: Element, name: str, solid: Solid) -> None:
         ends = _text(solid.vertices.ravel())
         geom.attrib.update(type='capsule', size=repr(max(float(solid.radius), 1e-6)), fromto=ends)
     else:
-        vertices = solid.vertices
-        if solid.volume < FLAT**3:  # MuJoCo takes no flat mesh
-            shifts = FLAT * np.vstack((np.eye(3), -np.eye(3)))
-            vertices = (vertices[:, None] + shifts).reshape(-1, 3)
+        vertices = with_thickness(solid.vertices)
         SubElement(assets, 'mesh', name=name, vertex=_text(vertices.ravel()))
         geom.attrib.update(type='mesh', mesh=name)
 

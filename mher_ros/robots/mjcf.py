@@ -4,12 +4,13 @@ Reads MJCF files as descriptions of arms: bodies and sites are links.
 MuJoCo's compiler cannot be interrupted, and a short MJCF text can make it use any time and memory
 (``replicate count``, ``size nkey``, height fields, textures, meshes). So it receives only bodies,
 frames, joints and sites with the attributes of their poses: their cost is bounded by the size of
-the text. The kinematics of a tool depend on nothing else.
+the text. The kinematics of a tool depend on nothing else; ``mjcf_shapes.py`` reads geoms.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import math
 from pathlib import Path
+from types import MappingProxyType
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -62,39 +63,61 @@ def read_mjcf(mujoco_element: Element, folder: Path | None) -> Description:
     top = Element('mujoco')
     SubElement(top, 'compiler', boundmass='1', boundinertia='1')
     _check_counts(mujoco_element)
-    _keep_places(mujoco_element, top, folder, [])
-    kept = sum(1 for _ in top.iter())
-    if kept > MAX_KEPT:
-        raise DescriptionError(
-            f'at most {MAX_KEPT} bodies, joints and sites are expected, got {kept}'
-        )
+    keep_elements(mujoco_element, top, folder, [])
     try:
         model = mujoco.MjModel.from_xml_string(ElementTree.tostring(top, encoding='unicode'))
     except ValueError as error:
         raise DescriptionError(f'MuJoCo cannot read the model: {error}') from None
     joints: list[Joint] = []
     for body in range(1, model.nbody):
-        parent = _link(model, int(model.body_parentid[body]))
-        joints += body_joints(model, body, parent, _link(model, body))
+        parent = link_of(model, int(model.body_parentid[body]))
+        joints += body_joints(model, body, parent, link_of(model, body))
     links = {joint.child for joint in joints}
     for site in range(model.nsite):
         name = model.site(site).name
         if name and name not in links:
             pose = model.site_pos[site], model.site_quat[site]
-            joints.append(_fixed(_link(model, int(model.site_bodyid[site])), name, pose))
+            joints.append(_fixed(link_of(model, int(model.site_bodyid[site])), name, pose))
     return Description(WORLD, joints)
 
 
-def _keep_places(element: Element, kept: Element, folder: Path | None, files: list[Path]) -> None:
-    """Copy the elements of ``KEPT`` below ``element`` to ``kept``."""
+def keep_elements(
+    element: Element,
+    kept: Element,
+    folder: Path | None,
+    files: list[Path],
+    which: Mapping[str, tuple[str, ...]] = MappingProxyType(KEPT),
+) -> None:
+    """
+    Copy the elements and attributes ``which`` below ``element`` to ``kept``.
+
+    Files that are included are relative to ``folder``, and are added to ``files``.
+    """
+    _copy(element, kept, folder, files, which)
+    count = sum(1 for _ in kept.iter())
+    if count > MAX_KEPT:
+        raise DescriptionError(
+            f'at most {MAX_KEPT} bodies, joints, sites and geoms are expected, got {count}'
+        )
+
+
+def _copy(
+    element: Element,
+    kept: Element,
+    folder: Path | None,
+    files: list[Path],
+    which: Mapping[str, tuple[str, ...]],
+) -> None:
     for child in element:
         if child.tag in MULTIPLIERS:
             raise DescriptionError(f'MJCF without generated bodies is expected, got <{child.tag}>')
         if child.tag == 'include':
-            _keep_places(_included(child, folder, files), kept, folder, files)
-        elif child.tag in KEPT:
-            attributes = {key: child.attrib[key] for key in KEPT[child.tag] if key in child.attrib}
-            _keep_places(child, SubElement(kept, child.tag, attributes), folder, files)
+            _copy(_included(child, folder, files), kept, folder, files, which)
+        elif child.tag in which:
+            attributes = {
+                key: child.attrib[key] for key in which[child.tag] if key in child.attrib
+            }
+            _copy(child, SubElement(kept, child.tag, attributes), folder, files, which)
 
 
 def _check_counts(top: Element) -> None:
@@ -163,5 +186,5 @@ def _fixed(parent: str, child: str, pose: Pose) -> Joint:
     return Joint(f'{child}_fixed', 'fixed', parent, child, origin, np.array((1.0, 0.0, 0.0)))
 
 
-def _link(model: mujoco.MjModel, body: int) -> str:
+def link_of(model: mujoco.MjModel, body: int) -> str:
     return WORLD if body == 0 else model.body(body).name or f'body{body}'

@@ -99,20 +99,18 @@ def read_model(path: Path) -> str:
         raise DescriptionError(f'{path}: UTF-8 is expected, got {error}') from None
 
 
-def parse_model(text: str) -> Element:
-    """Return the top element of a model."""
-    if len(text) > MAX_BYTES:
+def parse_model(text: str, most: int = MAX_BYTES) -> Element:
+    """Return the top element of a model of at most ``most`` characters."""
+    if len(text) > most:
         raise DescriptionError(
-            f'a model of at most {MAX_BYTES} characters is expected, got {len(text)}'
+            f'a model of at most {most} characters is expected, got {len(text)}'
         )
     parser = XMLParser(target=_BoundedBuilder())
     try:
         parser.feed(text)
         top: Element = parser.close()
     except (ElementTree.ParseError, UnicodeEncodeError) as error:
-        raise DescriptionError(
-            f'URDF or MJCF is expected, got {text.strip()[:40]!r}...: {error}'
-        ) from None
+        raise DescriptionError(f'XML is expected, got {text.strip()[:40]!r}...: {error}') from None
     return top
 
 

@@ -1,5 +1,7 @@
 """Obstacles that come, move and go while an arm is commanded."""
 
+from collections.abc import Sequence
+
 from mher_ros.robots.collision_model import CollisionModel, ignored_pairs, padded, Part
 from mher_ros.robots.robot import Robot
 from mher_ros.robots.solids import shape_solid, Solid
@@ -21,7 +23,7 @@ class ObstacleSlots(CollisionModel):
     writes only if both hold a lock; the thread that writes may always read.
     """
 
-    def __init__(self, parts: list[Part], arm: mujoco.MjModel, robot: Robot) -> None:
+    def __init__(self, parts: Sequence[Part], arm: mujoco.MjModel, robot: Robot) -> None:
         """Take all parts of an arm, and the chain of its joints."""
         moving = [part for part in parts if part.body]
         empty = Part('', 0, shape_solid('cylinder', (1.0, 1.0, 0.0)), is_obstacle=True)

@@ -202,10 +202,10 @@ def _read(path: Path, settings: Settings) -> Robot:
     joints = settings.words('joints')
     model = settings.text('model')
     workspace, home = settings.section('workspace'), settings.section('home')
-    scene = read_scene(settings.section('scene'))
+    folder = path.resolve().parent
     config = Robot(
         name=path.stem,
-        folder=path.resolve().parent,
+        folder=folder,
         description=settings.text('description', ''),
         model=model,
         simulation_model=settings.text(
@@ -227,8 +227,8 @@ def _read(path: Path, settings: Settings) -> Robot:
         acceleration=settings.number('acceleration', 1.0, low=0.01, high=20.0),
         topics=_topics(settings.section('topics')),
         reaction_time=settings.number('reaction_time', Robot.reaction_time, low=0.0, high=1.0),
-        collision=read_collision(settings.section('collision'), bool(scene)),
-        scene=scene,
+        collision=read_collision(settings.section('collision')),
+        scene=read_scene(settings.section('scene'), folder),
         singularity=read_singularity(settings.section('singularity')),
     )
     workspace.finish()

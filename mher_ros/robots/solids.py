@@ -1,4 +1,4 @@
-"""Convex solids for collision checks, from shapes of a URDF, from meshes and from obstacles."""
+"""Convex solids for collision checks: primitives, hulls of meshes, and obstacles."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import functools
 import itertools
 import math
 from pathlib import Path
-from xml.etree.ElementTree import Element
 
-from mher_ros.files import read_at_most
-from mher_ros.robots.description import DescriptionError, Pose
-from mher_ros.robots.model_file import find_file
-from mher_ros.robots.scene import Obstacle, Vector3
-from mher_ros.robots.urdf import numbers_of
+from mher_ros.robots.description import Pose
+from mher_ros.robots.mesh_file import mesh_vertices, MeshError
+from mher_ros.robots.scene import KEEP_IN, LARGEST, Obstacle, Vector3
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +22,13 @@ Vector = NDArray[np.float64]
 
 MOST = 64  # vertices of a solid
 DIRECTIONS = 32  # in which the extreme vertices of a mesh are kept, before the rest is added
+CANDIDATES = 4000  # vertices of a mesh from which that rest is taken
+BLOCK = 10_000  # points whose distances are computed at the same time
 SIDES = 10  # of the prism around a cylinder: its edges are 5 % farther from the axis
 MERGED = 2.0  # volume of a hull around solids over their own, up to which it replaces them
 INSIDE = 1e-6  # rounding error of a distance from a hull [m]
+FLAT = 1e-4  # thickness of a mesh that has none [m]
 HEAVY = 1e3  # weight of the sum of barycentric coordinates [m]
-MAX_MESH_BYTES = 2**25
-
-
-class MeshError(DescriptionError):
-    """A mesh cannot be read."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -71,76 +66,64 @@ class Solid:
             return 0.0
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinkShape:
+    """A collision shape of a link, or the reason why it has none."""
+
+    link: str
+    solid: Solid | None
+    """In the frame of the link."""
+    name: str = ''
+    trouble: str = ''
+
+
+def obstacle_solids(obstacle: Obstacle) -> list[Solid]:
+    """Return an obstacle in the base frame; of a keep-in box the six walls."""
+    if obstacle.shape != KEEP_IN:
+        return [obstacle_solid(obstacle)]
+    walls = []
+    for axis, side in itertools.product(range(3), (-1.0, 1.0)):
+        outward = side * np.eye(3)[axis]
+        wall = Solid(0.5 * obstacle.size[axis] * outward[None], normal=-outward)
+        walls.append(wall.at(obstacle.pose))
+    return walls
+
+
 def obstacle_solid(obstacle: Obstacle) -> Solid:
-    """Return an obstacle in the base frame."""
-    return shape_solid(obstacle.shape, obstacle.size).at(obstacle.pose)
+    """Return an obstacle of one solid in the base frame."""
+    if obstacle.shape != 'mesh':
+        return shape_solid(obstacle.shape, obstacle.size).at(obstacle.pose)
+    solid = mesh_solid(Path(obstacle.file), obstacle.scale)
+    edges = np.ptp(solid.vertices, axis=0)
+    if edges.max() > LARGEST:
+        raise MeshError(
+            f'a mesh of at most {LARGEST:g} m is expected, got one of {edges.max():g} m; scale '
+            'gives its unit'
+        )
+    return solid.at(obstacle.pose)
 
 
 def shape_solid(shape: str, size: Vector3) -> Solid:
     """Return a shape of the size of an ``Obstacle``, at the origin."""
     if shape == 'box':
-        return _box(np.array(size))
+        return box_solid(np.array(size))
     if shape == 'sphere':
         return Solid(np.zeros((1, 3)), size[0])
     if shape == 'cylinder':
-        return _cylinder(*size[:2])
-    return Solid(np.zeros((1, 3)), normal=np.array((0.0, 0.0, 1.0)))
+        return cylinder_solid(*size[:2])
+    if shape == 'plane':
+        return plane_solid()
+    raise ValueError(f'a solid is expected, got {shape!r}')
 
 
-def urdf_solid(shape: Element, folder: Path) -> Solid:
-    """
-    Return the solid of a child of ``geometry``; MeshError if a mesh cannot be read.
-
-    Meshes are named relative to ``folder``.
-    """
-    try:
-        if shape.tag == 'box':
-            return _box(np.array(numbers_of(shape, 'size', '')))
-        if shape.tag == 'sphere':
-            return Solid(np.zeros((1, 3)), float(shape.attrib['radius']))
-        if shape.tag in ('cylinder', 'capsule'):
-            radius, length = float(shape.attrib['radius']), float(shape.attrib['length'])
-            if shape.tag == 'cylinder':
-                return _cylinder(radius, length)
-            return Solid(np.array(((0.0, 0.0, -length / 2), (0.0, 0.0, length / 2))), radius)
-        if shape.tag != 'mesh':
-            raise ValueError(f'box, sphere, cylinder or mesh is expected, got {shape.tag[:80]}')
-        scale = numbers_of(shape, 'scale', '1 1 1')
-    except (KeyError, ValueError) as error:
-        raise DescriptionError(f'a collision shape of the URDF: {error}') from None
-    path = find_file(shape.get('filename', ''), folder)
-    return _mesh_solid(path, path.stat().st_mtime_ns, (scale[0], scale[1], scale[2]))
+def mesh_solid(path: Path, scale: Vector3) -> Solid:
+    """Return the solid around a mesh; MeshError if it cannot be read."""
+    return _mesh_solid(path, path.stat().st_mtime_ns, scale)
 
 
 @functools.lru_cache(maxsize=256)
-def _mesh_solid(path: Path, changed: int, scale: tuple[float, float, float]) -> Solid:
-    """Return the solid around a mesh; ``changed`` is the time of its last change [ns]."""
+def _mesh_solid(path: Path, changed: int, scale: Vector3) -> Solid:
     return hull_of(mesh_vertices(path) * scale)
-
-
-def mesh_vertices(path: Path) -> Vector:
-    """Return the vertices (m, 3) of an STL or OBJ file."""
-    kind = path.suffix.lower()
-    if kind not in ('.stl', '.obj'):
-        raise MeshError(f'{path.name}: an STL or OBJ file is expected')
-    content = read_at_most(path, MAX_MESH_BYTES)
-    try:
-        if kind == '.stl' and len(content) == 84 + 50 * int.from_bytes(content[80:84], 'little'):
-            facets = np.frombuffer(content, _FACET, offset=84)
-            found = facets['vertices'].reshape(-1, 3).astype(np.float64)
-        else:
-            word = b'vertex' if kind == '.stl' else b'v'
-            lines = (line.split() for line in content.splitlines())
-            rows = [line[1:4] for line in lines if line and line[0] == word]
-            found = np.array(rows, np.float64).reshape(-1, 3)
-    except ValueError as error:
-        raise MeshError(f'{path.name}: vertices are three numbers; {error}') from None
-    if not len(found) or not np.isfinite(found).all():
-        raise MeshError(f'{path.name}: vertices of finite numbers are expected')
-    return np.unique(found, axis=0)
-
-
-_FACET = np.dtype([('normal', '<f4', 3), ('vertices', '<f4', (3, 3)), ('attribute', '<u2')])
 
 
 def hull_of(points: Vector) -> Solid:
@@ -149,24 +132,36 @@ def hull_of(points: Vector) -> Solid:
 
     If there are more, its radius is the largest distance of a point from the hull of the rest.
     """
-    try:
-        points = points[ConvexHull(points).vertices]
-    except (QhullError, ValueError):  # flat, or a few points
-        pass
+    points = hull_vertices(points)
     if len(points) <= MOST:
         return Solid(points)
     extreme = np.unique(np.argmax(points @ directions(DIRECTIONS).T, axis=0))
-    kept = extreme.tolist()
+    some = points[:: math.ceil(len(points) / CANDIDATES)]
+    kept = list(points[extreme])
     while len(kept) < MOST:
-        outside = _outside(points, points[kept])
+        outside = _outside(some, np.array(kept))
         farthest = int(np.argmax(outside))
-        if outside[farthest] <= 0.0 or farthest in kept:
+        if outside[farthest] <= 0.0 or (some[farthest] == kept).all(axis=1).any():
             break
-        kept.append(farthest)
-    hull = points[kept]
-    outside = _outside(points, hull)
-    far = [_distance(point, hull) for point in points[outside > 0.0]]
-    return Solid(hull, max(far, default=0.0))
+        kept.append(some[farthest])
+    hull = np.array(kept)
+    return Solid(hull, _farthest(points, hull))
+
+
+def hull_vertices(points: Vector) -> Vector:
+    """Return the points (m, 3) that are vertices of their convex hull; all if it is flat."""
+    try:
+        return points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):  # flat, or a few points
+        return points
+
+
+def with_thickness(vertices: Vector) -> Vector:
+    """Return vertices of a hull that is not flat: MuJoCo takes no flat mesh."""
+    if Solid(vertices).volume >= FLAT**3:
+        return vertices
+    shifts = FLAT * np.vstack((np.eye(3), -np.eye(3)))
+    return (vertices[:, None] + shifts).reshape(-1, 3)
 
 
 def merged(solids: Sequence[Solid]) -> list[Solid]:
@@ -179,16 +174,33 @@ def merged(solids: Sequence[Solid]) -> list[Solid]:
     return list(solids)
 
 
-def _box(edges: Vector) -> Solid:
+def box_solid(edges: Vector) -> Solid:
     return Solid(np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * edges)
 
 
-def _cylinder(radius: float, length: float) -> Solid:
+def capsule_solid(radius: float, length: float) -> Solid:
+    """Return a capsule along z; ``length`` is that between the centres of its ends."""
+    return Solid(np.array(((0.0, 0.0, -length / 2), (0.0, 0.0, length / 2))), radius)
+
+
+def plane_solid() -> Solid:
+    """Return everything below the plane z = 0."""
+    return Solid(np.zeros((1, 3)), normal=np.array((0.0, 0.0, 1.0)))
+
+
+def cylinder_solid(radius: float, length: float) -> Solid:
     """Return a prism around a cylinder along z."""
     angles = 2.0 * math.pi * np.arange(SIDES) / SIDES
     around = radius / math.cos(math.pi / SIDES) * np.stack((np.cos(angles), np.sin(angles)), 1)
     ends = [np.column_stack((around, np.full(SIDES, z))) for z in (-length / 2, length / 2)]
     return Solid(np.vstack(ends))
+
+
+def ellipsoid_solid(radii: Vector) -> Solid:
+    """Return a polyhedron around an ellipsoid with these half axes (3,)."""
+    vertices = directions(MOST)
+    inside = -ConvexHull(vertices).equations[:, 3].max()  # radius of the ball in the hull
+    return Solid(vertices / inside * radii)
 
 
 def directions(count: int) -> Vector:
@@ -207,6 +219,36 @@ def _outside(points: Vector, hull: Vector) -> Vector:
         return np.linalg.norm(points - hull.mean(axis=0), axis=1)
     beyond: Vector = (points @ faces[:, :3].T + faces[:, 3]).max(axis=1)
     return np.maximum(beyond - 1e-9, 0.0)
+
+
+def _farthest(points: Vector, hull: Vector) -> float:
+    """Return an upper bound of the largest distance [m] of points (m, 3) from a hull (k, 3)."""
+    most = 0.0
+    for first in range(0, len(points), BLOCK):
+        block = points[first : first + BLOCK]
+        block = block[_outside(block, hull) > 0.0]
+        bounds = _bounds(block, hull)
+        for index in np.argsort(-bounds):
+            if bounds[index] <= most:  # so are all that follow
+                break
+            most = max(most, _distance(block[index], hull))
+    return most
+
+
+def _bounds(points: Vector, hull: Vector) -> Vector:
+    """Return upper bounds of distances (m,): from a point of the face that each is beyond."""
+    try:
+        faces = ConvexHull(hull)
+    except (QhullError, ValueError):  # flat
+        return np.full(len(points), np.inf)
+    beyond = points @ faces.equations[:, :3].T + faces.equations[:, 3]
+    corners = hull[faces.simplices[beyond.argmax(axis=1)]]
+    edges = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)
+    along = (np.linalg.pinv(edges) @ (points - corners[:, 0])[:, :, None])[:, :, 0]
+    shares = np.column_stack((1.0 - along.sum(axis=1), along)).clip(0.0)
+    shares /= shares.sum(axis=1, keepdims=True)
+    nearest = (shares[:, None] @ corners)[:, 0]
+    return np.asarray(np.linalg.norm(points - nearest, axis=1))
 
 
 def _distance(point: Vector, hull: Vector) -> float:

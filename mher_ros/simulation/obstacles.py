@@ -1,9 +1,12 @@
 """Obstacles of a robot file in a simulation."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from mher_ros.robots.mesh_file import mesh_vertices
 from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.solids import hull_vertices, with_thickness
 from mher_ros.simulation.shapes import SHOWN_GROUPS
 import mujoco
 
@@ -15,6 +18,7 @@ KINDS = {
     'sphere': mujoco.mjtGeom.mjGEOM_SPHERE,
     'cylinder': mujoco.mjtGeom.mjGEOM_CYLINDER,
     'plane': mujoco.mjtGeom.mjGEOM_PLANE,
+    'mesh': mujoco.mjtGeom.mjGEOM_MESH,
 }
 
 
@@ -22,30 +26,43 @@ def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
     """
     Add obstacles to an ``MjSpec`` whose world is their frame, as one fixed body.
 
-    They touch every geom that is visible, also one that touches nothing else.
+    They touch every geom that is visible, also one that touches nothing else. Virtual walls are
+    left out.
     """
-    if not obstacles:
+    solid = [one for one in obstacles if not one.is_virtual]
+    if not solid:
         return
     for geom in spec.geoms:
         if geom.group < SHOWN_GROUPS and geom.rgba[3] > 0.0:
             geom.conaffinity |= CONTACT
     body = spec.worldbody.add_body(name=BODY)
-    for obstacle in obstacles:
+    for obstacle in solid:
         position, orientation = obstacle.pose
-        first, second, third = obstacle.size
-        size = {
-            'box': (first / 2.0, second / 2.0, third / 2.0),
-            'sphere': (first, 0.0, 0.0),
-            'cylinder': (first, second / 2.0, 0.0),
-            'plane': (0.0, 0.0, 1.0),  # infinite
-        }[obstacle.shape]
         body.add_geom(
             name=obstacle.name,
             type=KINDS[obstacle.shape],
             pos=position,
             quat=orientation,
-            size=size,
             rgba=COLOUR,
             contype=CONTACT,
             conaffinity=0,
+            **_size(spec, obstacle),
         )
+
+
+def _size(spec: Any, obstacle: Obstacle) -> dict[str, Any]:
+    """Return the size of a geom; a mesh is added to the ``MjSpec``."""
+    if obstacle.shape == 'mesh':
+        vertices = hull_vertices(mesh_vertices(Path(obstacle.file)) * obstacle.scale)
+        name = f'{BODY}/{obstacle.name}'
+        spec.add_mesh(name=name, uservert=with_thickness(vertices).ravel())
+        return {'meshname': name}
+    first, second, third = obstacle.size
+    return {
+        'size': {
+            'box': (first / 2.0, second / 2.0, third / 2.0),
+            'sphere': (first, 0.0, 0.0),
+            'cylinder': (first, second / 2.0, 0.0),
+            'plane': (0.0, 0.0, 1.0),  # infinite
+        }[obstacle.shape]
+    }

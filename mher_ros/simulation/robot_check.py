@@ -50,7 +50,7 @@ class RobotCheck:
     def __init__(self, robot: Robot, interface: TaskInterface, urdf: Path | None = None) -> None:
         text = _model_text(robot, urdf)
         self.robot, self.arm, self._interface = robot, ArmModel(robot, text), interface
-        self._reachability = Reachability(self.arm)
+        self._reachability = Reachability(self.arm, avoids_collisions=False)
         self._data, self._site = mujoco.MjData(self.arm.model), self.arm.model.site(TOOL).id
         self.limits = _limits(robot, self.arm, text)  # of each joint by name: value, source
         self.home = np.array([robot.home.get(name, 0.0) for name in self.arm.state_names])

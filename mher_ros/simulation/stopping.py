@@ -98,6 +98,10 @@ class StoppingReport:
 
     def __init__(self, robot: Robot, rows: list[StopRow]) -> None:
         self._robot, self.rows = robot, rows
+        full = [row for row in rows if row.load.force == 1.0]
+        unknown = {row.load.payload for row in full} - {
+            row.load.payload for row in full if row.worst
+        }
         found = [(row.load, row.worst) for row in rows if row.worst and row.load.force == 1.0]
         restless = {load.payload for load, worst in found if worst.time >= LONGEST}
         found = [(load, worst) for load, worst in found if worst.time < LONGEST]
@@ -108,7 +112,7 @@ class StoppingReport:
             for delay in sorted({load.delay for load, _ in found})
         }
         """Largest one with full force [s], by the delay of commands [s]."""
-        self.problems = tuple(self._problems(restless))  # one sentence each
+        self.problems = tuple(self._problems(restless, unknown))  # one sentence each
 
     @property
     def clearance(self) -> float:
@@ -147,8 +151,13 @@ class StoppingReport:
             'proposal': {'reaction_time': self.reaction_time, 'clearance': self.clearance},
         }
 
-    def _problems(self, restless: set[float]) -> Iterator[str]:
+    def _problems(self, restless: set[float], unknown: set[float]) -> Iterator[str]:
         robot = self._robot
+        if unknown:
+            yield (
+                f'with a payload of {max(unknown):g} kg the simulated arm never reached a speed '
+                'to stop from without touching something'
+            )
         if restless:
             yield (
                 f'with a payload of {max(restless):g} kg the simulated arm does not come to rest '

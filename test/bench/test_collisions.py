@@ -149,7 +149,6 @@ def test_a_goal_where_the_arm_is_is_reached(policy):
 @pytest.mark.parametrize('name', ['fetch', 'ur5e'])
 @pytest.mark.parametrize('is_crowded', [False, True])
 def test_random_scenes_leave_the_arm_free_at_home(name, is_crowded):
-    # The robot files have collision avoidance off, as one half of the benchmark has.
     robot, random = load_robot(name), np.random.default_rng(0)
     space = place_workspace(make('fetch_reach').interface, robot)
     for _ in range(1 if is_crowded else 4):

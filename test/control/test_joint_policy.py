@@ -108,6 +108,22 @@ def test_another_scene_is_refused(policies):
             check_robot(trained, dataclasses.replace(robot, scene=scene), 'joint_position')
 
 
+def test_a_mesh_in_the_scene_may_be_in_another_folder(policies, tmp_path):
+    robot, arm = load_arm('ur5e')
+    robots = []
+    for folder in ('one', 'other'):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / 'shelf.obj'
+        path.write_text('v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n')
+        shelf = Obstacle('shelf', 'mesh', (1.0, 0.0, 0.0), file=str(path))
+        robots.append(dataclasses.replace(robot, scene=(shelf,)))
+    trained = dataclasses.replace(policies['ur5e'].interface, arm=trained_arm(robots[0], arm))
+    check_robot(trained, robots[1], 'joint_position')
+    path.write_text('v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 1\n')
+    with pytest.raises(FitError, match='scene'):
+        check_robot(trained, robots[1], 'joint_position')
+
+
 def test_outputs_that_command_the_tool_are_refused(policies):
     interface, (robot, _) = policies['fetch'].interface, load_arm('fetch')
     for output in ('twist', 'pose'):

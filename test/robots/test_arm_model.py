@@ -171,7 +171,7 @@ def test_limits_are_the_models_unless_others_are_given(build):
             {},
             'xacro',
         ),
-        ('not xml', {}, "URDF or MJCF is expected, got 'not xml'"),
+        ('not xml', {}, "XML is expected, got 'not xml'"),
         ('<sdf/>', {}, r'<robot> \(URDF\) or <mujoco> \(MJCF\) is expected, got <sdf>'),
         (
             '<mujoco><worldbody><body pos="here"/></worldbody></mujoco>',

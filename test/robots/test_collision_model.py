@@ -2,14 +2,16 @@
 
 import dataclasses
 import math
+from xml.etree import ElementTree
 
 from arm_models import load_arm
 from mher_ros.errors import MherError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import CollisionModel, PairDistances, Part
+from mher_ros.robots.model_file import find_file, parse_model, read_model
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.scene import CollisionOptions, Obstacle
-from mher_ros.robots.solids import hull_of, mesh_vertices, MeshError, obstacle_solid, Solid
+from mher_ros.robots.solids import hull_of, obstacle_solid, Solid
 import mujoco
 import numpy as np
 import pytest
@@ -113,39 +115,10 @@ def test_random_hulls_are_separated_by_the_planes_found():
         assert point @ normal == pytest.approx((moved @ normal).min(), abs=1e-6)
 
 
-def test_a_mesh_of_many_vertices_keeps_all_of_them_inside():
-    random = np.random.default_rng(2)
-    points = random.normal(size=(2000, 3))
-    points *= 0.1 / np.linalg.norm(points, axis=1, keepdims=True)
-    solid = hull_of(points)
-    assert len(solid.vertices) <= 64
-    assert 0.0 < solid.radius < 0.015
-    directions = random.normal(size=(500, 3))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    most = (solid.vertices @ directions.T).max(axis=0) + solid.radius
-    assert (most >= (points @ directions.T).max(axis=0) - 1e-9).all()
-
-
-def test_meshes_are_read_from_stl_and_obj(tmp_path):
-    facet = np.zeros(1, [('n', '<f4', 3), ('v', '<f4', (3, 3)), ('a', '<u2')])
-    facet['v'] = np.eye(3)
-    binary, text, other = (tmp_path / name for name in ('a.stl', 'b.STL', 'c.obj'))
-    binary.write_bytes(bytes(80) + np.uint32(1).tobytes() + facet.tobytes())
-    rows = ['1 0 0', '0 1 0', '0 0 1']
-    text.write_text('solid\n' + ''.join(f'vertex {row}\n' for row in rows))
-    other.write_text(''.join(f'v {row}\n' for row in rows) + 'vn 0 0 9\nf 1 2 3\n')
-    for path in (binary, text, other):
-        np.testing.assert_array_equal(mesh_vertices(path), np.eye(3)[::-1])
-    (tmp_path / 'd.obj').write_text('v 1 2 nan\n')
-    for name in ('d.obj', 'e.dae'):
-        with pytest.raises(MeshError, match=name):
-            mesh_vertices(tmp_path / name)
-
-
 @pytest.mark.parametrize('name', ['fetch', 'panda', 'sawyer', 'ur5e'])
 def test_arms_are_free_of_contact_at_home(name):
     robot, arm = load_arm(name, avoids_collisions=True)
-    assert arm.missing_shapes == []
+    assert arm.unprotected == ''
     model = arm.collision
     query = PairDistances(model)
     home = np.array([robot.home.get(joint, 0.0) for joint in arm.state_names])
@@ -172,6 +145,43 @@ def pairs_of(robot):
     return {frozenset(collision.names(pair)) for pair in range(len(collision.pairs))}
 
 
+def test_an_arm_whose_meshes_are_not_found_starts_and_its_links_are_named(monkeypatch):
+    """As with the robot_description of a driver whose package is not installed here."""
+    monkeypatch.setenv('AMENT_PREFIX_PATH', '/nowhere')
+    robot = load_robot('panda')
+    text = read_model(find_file(robot.simulation_model, robot.folder))
+    arm = ArmModel(robot, text.replace('package://example-robot-data', 'package://panda_driver'))
+    for link in ('panda_link1', 'panda_link7', 'panda_hand'):
+        assert link in arm.unprotected
+    assert arm.unprotected.count('needs the ROS package panda_driver') == 1
+    left = {part.name for part in arm.obstacle_slots().parts}
+    assert left == {'', 'panda_leftfinger', 'panda_rightfinger'}  # boxes
+    off = dataclasses.replace(robot, collision=CollisionOptions(enabled=False))
+    assert ArmModel(off, text).unprotected == ''
+
+
+def test_a_link_that_is_only_seen_is_named(tmp_path):
+    path = tmp_path / 'arm.urdf'
+    robot = dataclasses.replace(load_robot('ur5e').simulated(), folder=tmp_path)
+    top = parse_model(read_model(find_file(robot.model, tmp_path)))
+    for link in top.findall('link'):
+        if link.get('name') == 'forearm_link':
+            link.remove(link.find('collision'))
+    path.write_text(ElementTree.tostring(top, encoding='unicode'))
+    arm = ArmModel(dataclasses.replace(robot, model=str(path)))
+    assert 'forearm_link (no collision shape)' in arm.unprotected
+    # Frames without any shape are no links of which a collision could be missed.
+    assert 'tool0' not in arm.unprotected
+    for link in top.findall('link'):
+        for shape in (*link.findall('collision'), *link.findall('visual')):
+            link.remove(shape)
+    path.write_text(ElementTree.tostring(top, encoding='unicode'))
+    arm = ArmModel(dataclasses.replace(robot, model=str(path)))
+    assert arm.unprotected.startswith('all links')
+    assert arm.collision is None
+    assert arm.obstacle_slots() is None
+
+
 def test_pairs_of_an_srdf_may_touch(tmp_path):
     path = tmp_path / 'panda.srdf'
     path.write_text(
@@ -180,10 +190,9 @@ def test_pairs_of_an_srdf_may_touch(tmp_path):
     )
     named = frozenset(('panda_link1', 'panda_link5'))
     robot = load_robot('panda')
-    on = dataclasses.replace(robot, collision=CollisionOptions(enabled=True))
-    before = pairs_of(on)
+    before = pairs_of(robot)
     assert named in before
-    options = CollisionOptions(enabled=True, srdf=str(path))
+    options = CollisionOptions(srdf=str(path))
     assert pairs_of(dataclasses.replace(robot, collision=options)) == before - {named}
 
 
@@ -193,6 +202,6 @@ def test_an_srdf_that_is_missing_or_hostile_is_an_error_that_names_it(tmp_path):
     for text in (None, '<!DOCTYPE a [<!ENTITY b "c">]><robot/>', '<robot>', '<a>' * 200):
         if text is not None:
             path.write_text(text)
-        options = CollisionOptions(enabled=True, srdf=str(path))
+        options = CollisionOptions(srdf=str(path))
         with pytest.raises(MherError, match=r'a\.srdf'):
             pairs_of(dataclasses.replace(robot, collision=options))

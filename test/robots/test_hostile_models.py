@@ -120,7 +120,10 @@ def test_a_hostile_model_is_refused_as_a_text_and_as_a_file(robot, name):
 
 @pytest.mark.parametrize('name', HARMLESS)
 def test_what_has_nothing_to_do_with_the_kinematics_is_not_built(robot, name):
-    assert ArmModel(robot, HARMLESS[name]).joint_names == ('j0',)
+    arm = ArmModel(robot, HARMLESS[name])
+    assert arm.joint_names == ('j0',)
+    assert arm.unprotected == ''
+    assert {part.name for part in arm.obstacle_slots().parts} == {'', 'b'}
 
 
 @pytest.mark.parametrize(

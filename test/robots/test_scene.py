@@ -26,14 +26,14 @@ def load(tmp_path):
     return read
 
 
-def test_collisions_are_avoided_if_the_file_has_a_section_about_them(load):
+def test_collisions_are_avoided_unless_the_file_says_otherwise(load):
     robot = load()
-    assert not robot.collision.enabled
+    assert robot.collision.enabled
     assert robot.collision.clearance > 0.0
     assert robot.scene == ()
     ball = {'ball': {'shape': 'sphere', 'position': [1.0, 0.0, 0.0], 'radius': 0.1}}
     assert load(scene=ball).collision.enabled
-    assert load(collision={'clearance': 0.02}).collision.enabled
+    assert not load(collision={'enabled': False}).collision.enabled
     assert not load(scene=ball, collision={'enabled': False}).collision.enabled
 
 
@@ -63,6 +63,33 @@ def test_obstacles_are_read_with_their_poses(load):
     assert floor.position == (0.0, 0.0, 0.0)
 
 
+def test_walls_for_links_are_virtual(load):
+    robot = load(
+        scene={
+            'cage': {'shape': 'keep_in', 'position': [0, 0, 1], 'size': [2, 2, 2]},
+            'wall': {'shape': 'plane', 'position': [1, 0, 0], 'links': ['tip']},
+            'floor': {'shape': 'plane', 'position': [0, 0, 0]},
+        }
+    )
+    assert {one.name: one.is_virtual for one in robot.scene} == {
+        'cage': True,
+        'wall': True,
+        'floor': False,
+    }
+    assert {one.name: one.links for one in robot.scene}['wall'] == ('tip',)
+
+
+def test_the_file_of_a_mesh_is_relative_to_the_robot_file(load, tmp_path):
+    (tmp_path / 'shelf.obj').write_text('v 0 0 0\n')
+    mesh = {'shape': 'mesh', 'position': [1, 0, 0], 'file': 'shelf.obj'}
+    scaled = copy.deepcopy(mesh)
+    scaled.update(file=str(tmp_path / 'shelf.obj'), scale=[0.001, 0.001, 0.001])
+    one, other = load(scene={'a': mesh, 'b': scaled}).scene
+    assert one.file == other.file == str(tmp_path / 'shelf.obj')
+    assert one.scale == (1.0, 1.0, 1.0)
+    assert other.scale == (0.001, 0.001, 0.001)
+
+
 BOX = {'shape': 'box', 'position': [0, 0, 0], 'size': [1, 1, 1]}
 
 
@@ -82,6 +109,28 @@ BOX = {'shape': 'box', 'position': [0, 0, 0], 'size': [1, 1, 1]}
         ({'scene': {'a': {**BOX, 'position': [0, 0, 1e3]}}}, 'scene.a.position'),
         ({'scene': {'a': {**BOX, 'radius': 1.0}}}, 'scene.a.radius'),
         ({'scene': {'a': {'shape': 'sphere', 'position': [0, 0, 0]}}}, 'scene.a.radius'),
+        ({'scene': {'a': {**BOX, 'links': []}}}, 'scene.a.links'),
+        ({'scene': {'a': {**BOX, 'links': 'tip'}}}, 'scene.a.links'),
+        ({'scene': {'a': {**BOX, 'file': 'a.stl'}}}, 'scene.a.file'),
+        ({'scene': {'a': {**BOX, 'shape': 'keep_in', 'size': [1, 1, -1]}}}, 'scene.a.size'),
+        ({'scene': {'a': {'shape': 'mesh', 'position': [0, 0, 0]}}}, 'scene.a.file'),
+        (
+            {'scene': {'a': {'shape': 'mesh', 'position': [0, 0, 0], 'file': 'none.stl'}}},
+            'scene.a.file',
+        ),
+        (
+            {
+                'scene': {
+                    'a': {
+                        'shape': 'mesh',
+                        'position': [0, 0, 0],
+                        'file': 'mine.yaml',
+                        'scale': [1, 0, 1],
+                    }
+                }
+            },
+            'scene.a.scale',
+        ),
         ({'scene': {str(i): copy.deepcopy(BOX) for i in range(101)}}, 'scene'),
     ],
 )

@@ -1,11 +1,13 @@
 """Obstacles of the robot file stand in the simulated arm's way."""
 
 import dataclasses
+import itertools
 
+from mher_ros.errors import MherError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.robot import load_robot
-from mher_ros.robots.scene import CollisionOptions, Obstacle
+from mher_ros.robots.scene import Obstacle
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.urdf_plant import UrdfPlant
@@ -53,7 +55,7 @@ def test_an_arm_with_forces_is_held_up_by_an_obstacle(name):
 
 @pytest.mark.parametrize('name', ['fetch', 'panda', 'sawyer', 'ur5e'])
 def test_every_link_that_is_kept_away_from_obstacles_touches_them(name):
-    robot = dataclasses.replace(load_robot(name), collision=CollisionOptions(enabled=True))
+    robot = load_robot(name)
     plant = plant_of(robot)
     arm = ArmModel(robot, plant.description(name))
     model, links = arm.collision, set()
@@ -77,7 +79,7 @@ def test_every_link_that_is_kept_away_from_obstacles_touches_them(name):
 
 @pytest.mark.parametrize('name', ['fetch', 'panda', 'ur5e'])
 def test_every_contact_in_the_simulation_is_one_of_the_collision_model(name):
-    robot = dataclasses.replace(load_robot(name), collision=CollisionOptions(enabled=True))
+    robot = load_robot(name)
     plant = plant_of(robot)
     arm = ArmModel(robot, plant.description(name))
     model, data = plant.model, plant.data
@@ -100,7 +102,7 @@ def test_every_contact_in_the_simulation_is_one_of_the_collision_model(name):
 
 
 def test_a_floor_is_solid_beyond_what_is_shown_of_it():
-    robot = dataclasses.replace(load_robot('fetch'), collision=CollisionOptions(enabled=True))
+    robot = load_robot('fetch')
     arm = ArmModel(robot, plant_of(robot).description('fetch'))
     [floor] = [part for part in arm.collision.parts if part.name == 'world']
     for place in ((0.8, -1.0, -0.001), (-1.0, 0.7, -0.001), (2.5, 2.0, -0.001)):
@@ -124,11 +126,73 @@ def test_an_arm_with_a_urdf_has_its_masses_and_no_other_joints():
 
 def test_obstacles_are_shown_and_counted_once():
     post = Obstacle('post', 'cylinder', (1.3, 0.2, 0.6), size=(0.05, 0.4, 0.0))
-    avoids = CollisionOptions(enabled=True)
-    robot = dataclasses.replace(load_robot('fetch'), scene=(post,), collision=avoids)
+    robot = dataclasses.replace(load_robot('fetch'), scene=(post,))
     plant = JointPlant('fetch_reach', robot.scene)
     arm = ArmModel(robot, plant.description('fetch'))
     assert [part.name for part in arm.collision.parts].count('post') == 1
     assert 'scene' not in [part.name for part in arm.collision.parts]
     kinematic = KinematicPlant(dataclasses.replace(load_robot('ur5e'), scene=(post,)))
     assert kinematic.model.geom('post').size[0] == pytest.approx(0.05)
+
+
+def write_post(folder):
+    """Write a post with edges of 60, 60 and 400 mm as a mesh."""
+    corners = itertools.product((-30, 30), (-30, 30), (-200, 200))
+    path = folder / 'post.obj'
+    path.write_text(''.join(f'v {x} {y} {z}\n' for x, y, z in corners))
+    return str(path)
+
+
+@pytest.mark.parametrize('name', ['fetch', 'panda'])
+def test_a_mesh_stands_where_a_box_of_its_size_would(name, tmp_path):
+    robot = load_robot(name)
+    box = dataclasses.replace(beside_the_tool(robot), rpy=(0.1, 0.2, 0.3))
+    mesh = dataclasses.replace(
+        box, shape='mesh', size=(0.0, 0.0, 0.0), file=write_post(tmp_path), scale=(1e-3,) * 3
+    )
+    ends = []
+    for obstacle in (box, mesh):
+        plant = plant_of(dataclasses.replace(robot, scene=(obstacle,)))
+        target = plant.data.qpos + 0.8 * np.eye(len(plant.command_names))[0]
+        for _ in range(200):
+            plant.advance(target)
+        assert plant.data.ncon
+        ends.append(plant.data.qpos.copy())
+    assert abs(ends[0] - target).max() > 0.005
+    np.testing.assert_allclose(*ends, atol=0.01)
+    robot = dataclasses.replace(robot, scene=(mesh,))
+    plant = plant_of(robot)
+    arm = ArmModel(robot, plant.description(name))
+    [part] = [part for part in arm.collision.parts if part.name == 'post']
+    geom = plant.data.geom('post')
+    mesh = plant.model.geom('post').dataid[0]
+    first, count = plant.model.mesh_vertadr[mesh], plant.model.mesh_vertnum[mesh]
+    vertices = plant.model.mesh_vert[first : first + count] @ geom.xmat.reshape(3, 3).T + geom.xpos
+    assert len(part.solid.vertices) == count == 8
+    for corner in part.solid.vertices:
+        assert np.linalg.norm(vertices - corner, axis=1).min() < 1e-6
+
+
+def test_a_mesh_that_is_too_large_or_no_mesh_is_named(tmp_path):
+    robot = load_robot('ur5e').simulated()
+    path = write_post(tmp_path)
+    broken = tmp_path / 'broken.stl'
+    broken.write_text('solid')
+    for file, words in ((path, 'scale'), (str(broken), 'broken.stl')):
+        obstacle = Obstacle('shelf', 'mesh', (1.0, 0.0, 0.0), file=file)
+        with pytest.raises(MherError, match=rf'scene\.shelf.*{words}'):
+            _ = ArmModel(dataclasses.replace(robot, scene=(obstacle,))).collision
+
+
+def test_a_flat_mesh_is_an_obstacle(tmp_path):
+    path = tmp_path / 'door.obj'
+    path.write_text('v 0 -1 -1\nv 0 -1 1\nv 0 1 -1\nv 0 1 1\n')
+    door = Obstacle('door', 'mesh', (0.7, 0.0, 0.5), file=str(path))
+    robot = dataclasses.replace(load_robot('panda'), scene=(door,))
+    plant = plant_of(robot)
+    target = plant.data.qpos + (0.0, 1.2, 0.0, 1.0, 0.0, 0.0, 0.0)
+    for _ in range(200):
+        plant.advance(target)
+    assert plant.tool_pose()[0][0] < 0.72
+    model = ArmModel(robot.simulated()).collision
+    assert any('door' in model.names(pair) for pair in range(len(model.pairs)))

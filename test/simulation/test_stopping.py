@@ -138,7 +138,8 @@ def test_a_clearance_that_does_not_cover_the_deviation_is_a_problem():
     small = report(collision=CollisionOptions(enabled=True, clearance=0.011))
     assert len(small.problems) == 1 and 'collision.clearance' in small.problems[0]
     assert report(collision=CollisionOptions(enabled=True, clearance=0.013)).problems == ()
-    assert report(collision=CollisionOptions(clearance=0.011)).problems == ()  # not used
+    unused = CollisionOptions(enabled=False, clearance=0.011)
+    assert report(collision=unused).problems == ()
 
 
 def test_a_reaction_time_below_that_of_the_drives_is_a_problem():

@@ -12,6 +12,7 @@ from mher_ros.control.safety_monitor import Status
 from mher_ros.control.stop_latch import StopLatch
 from mher_ros.errors import ArmError, StopRequested
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION
 from mher_ros.ros.common.arm_clock import ArmClock
 from mher_ros.ros.common.arm_output import ArmOutput
@@ -68,6 +69,11 @@ class ArmDriver:
             self._commands = ArmOutput(
                 node, self.clock.stamp, output, topic, arm.base_frame, arm.joint_names, path.period
             )
+        if OUTPUTS[output].of_joints:
+            if arm.unprotected:
+                self._logger.warning(f'collisions are not avoided for {arm.unprotected}')
+        elif self._commands and robot.scene:
+            self._logger.warning(f'with the output {output} the scene is not avoided')
         self._graph = GraphWatch(node, self._commands.topic if self._commands else None)
         self.is_active = False
         """Whether motions may begin."""

@@ -101,7 +101,9 @@ class Deployment:
         self.workspace = workspace = place_workspace(interface, robot)
         limits_joints = moves_joints or OUTPUTS[self.output].of_joints
         slots = arm.obstacle_slots() if limits_joints else None
-        self._reachability = Reachability(arm, slots, keeps_orientation=not moves_joints)
+        self._reachability = Reachability(
+            arm, slots, keeps_orientation=not moves_joints, avoids_collisions=limits_joints
+        )
         missed = self._reachability.check_workspace(workspace)
         if missed:
             self._logger.warning(f'corners of the workspace that the arm cannot reach: {missed}')

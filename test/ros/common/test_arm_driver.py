@@ -6,6 +6,7 @@ import time
 from mher_ros.control.action_controller import ActionController
 from mher_ros.control.stop_latch import StopLatch
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.model_file import find_file, read_model
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import GoalError
 from mher_ros.ros.common.arm_driver import ArmDriver
@@ -22,9 +23,10 @@ pytestmark = pytest.mark.ros
 class Driven:
     """A UR5e that never moves, and a driver that steps when the test says so."""
 
-    def __init__(self, world):
+    def __init__(self, world, text=None):
+        """``text``: its URDF; default: one whose meshes are found."""
         robot = load_robot('ur5e')
-        arm = ArmModel(robot.simulated())
+        arm = ArmModel(robot, text) if text else ArmModel(robot.simulated())
         task = Reach(ReachOptions(robot='ur5e'), arm=arm)
         self.latch, self.peer = StopLatch(), world.peer()
         self.controller = ActionController(
@@ -133,3 +135,17 @@ def test_a_command_that_is_50_ms_old_before_it_can_leave_is_withheld(driven):
     assert np.ptp(places, axis=0).max() == 0.0
     output.write, output.send = write, send
     test_a_motion_that_is_asked_for_leaves(driven)
+
+
+def test_links_without_collision_avoidance_are_logged_once(world, capfd):
+    robot = load_robot('ur5e')
+    text = read_model(find_file(robot.simulation_model, robot.folder))
+    Driven(
+        world, text.replace('package://example-robot-data', 'package://not_here')
+    ).driver.close()
+    [line] = [line for line in capfd.readouterr().err.splitlines() if 'not avoided' in line]
+    assert 'shoulder_link' in line
+    assert 'wrist_3_link' in line
+    assert 'not_here' in line
+    Driven(world).driver.close()
+    assert 'not avoided' not in capfd.readouterr().err

@@ -248,8 +248,10 @@ def test_nothing_is_computed_without_a_subscriber(world):
     markers.close()
 
 
-def test_an_arm_without_collision_avoidance_has_no_such_topic(deploy):
-    deployed = deploy('joint_trajectory')
+def test_an_arm_without_collision_avoidance_has_no_such_topic(deploy, tmp_path):
+    path = tmp_path / 'fetch.yaml'
+    path.write_text(FILE.read_text() + 'collision: {enabled: false}\n')
+    deployed = deploy('joint_trajectory', robot=str(path))
     deployed.wait_until_active()
     deployed.wait_for_status(lambda status: status.state == 'no_goal')
     assert deployed.peer.node.count_publishers(TOPIC) == 0

@@ -202,8 +202,10 @@ def test_obstacles_are_shown(deployed):
     assert sum(one.ns == 'obstacles' for one in gone.markers) == SLOTS
 
 
-def test_without_collision_avoidance_nobody_subscribes(deploy):
-    deployed = deploy('joint_trajectory')
+def test_without_collision_avoidance_nobody_subscribes(deploy, tmp_path):
+    path = tmp_path / 'fetch.yaml'
+    path.write_text(FILE.read_text() + 'collision: {enabled: false}\n')
+    deployed = deploy('joint_trajectory', robot=str(path))
     deployed.wait_until_active()
     deployed.wait_for_status(lambda status: status.state == 'no_goal')
     assert deployed.peer.node.count_subscribers('obstacles') == 0

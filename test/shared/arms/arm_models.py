@@ -12,7 +12,11 @@ from mher_ros.simulation.urdf_writer import urdf_of
 
 @functools.cache
 def load_arm(name, avoids_collisions=False):
-    """Return (robot, its model), as deployment in simulation has them."""
+    """
+    Return (robot, its model), as deployment in simulation has them.
+
+    Without collision avoidance, tests of other limits see these alone.
+    """
     collision = CollisionOptions(enabled=avoids_collisions)
     robot = dataclasses.replace(load_robot(name), collision=collision)
     if not robot.simulation_task:

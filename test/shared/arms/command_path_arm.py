@@ -20,8 +20,17 @@ SECOND = 1_000_000_000
 class CommandPathArm:
     """One arm, its controller, and a clock that only the test moves."""
 
-    def __init__(self, output, name='fetch', task=None, policy=None, box=None, **options):
-        self.robot, self.model = load_arm(name)
+    def __init__(
+        self,
+        output,
+        name='fetch',
+        task=None,
+        policy=None,
+        box=None,
+        avoids_collisions=False,
+        **options,
+    ):
+        self.robot, self.model = load_arm(name, avoids_collisions)
         self.interface = interface_of(task or self.robot.simulation_task)
         self.policy = policy or proportional(self.interface)
         self.asked = []
