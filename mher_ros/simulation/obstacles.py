@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.scene import Obstacle, Vector3
 from mher_ros.simulation.shapes import SHOWN_GROUPS
 import mujoco
 
@@ -18,34 +18,38 @@ KINDS = {
 }
 
 
-def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
-    """
-    Add obstacles to an ``MjSpec`` whose world is their frame, as one fixed body.
-
-    They touch every geom that is visible, also one that touches nothing else.
-    """
-    if not obstacles:
-        return
+def touch_obstacles(spec: Any) -> None:
+    """Let obstacles touch every geom that is visible, also one that touches nothing else."""
     for geom in spec.geoms:
         if geom.group < SHOWN_GROUPS and geom.rgba[3] > 0.0:
             geom.conaffinity |= CONTACT
+
+
+def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
+    """Add obstacles to an ``MjSpec`` whose world is their frame, as one fixed body."""
+    if not obstacles:
+        return
     body = spec.worldbody.add_body(name=BODY)
     for obstacle in obstacles:
         position, orientation = obstacle.pose
-        first, second, third = obstacle.size
-        size = {
-            'box': (first / 2.0, second / 2.0, third / 2.0),
-            'sphere': (first, 0.0, 0.0),
-            'cylinder': (first, second / 2.0, 0.0),
-            'plane': (0.0, 0.0, 1.0),  # infinite
-        }[obstacle.shape]
         body.add_geom(
             name=obstacle.name,
             type=KINDS[obstacle.shape],
             pos=position,
             quat=orientation,
-            size=size,
+            size=geom_size(obstacle.shape, obstacle.size),
             rgba=COLOUR,
             contype=CONTACT,
             conaffinity=0,
         )
+
+
+def geom_size(shape: str, size: Vector3) -> Vector3:
+    """Return MuJoCo's size of a geom for a shape of the size of an ``Obstacle``."""
+    first, second, third = size
+    return {
+        'box': (first / 2.0, second / 2.0, third / 2.0),
+        'sphere': (first, 0.0, 0.0),
+        'cylinder': (first, second / 2.0, 0.0),
+        'plane': (0.0, 0.0, 1.0),  # infinite
+    }[shape]
