@@ -56,6 +56,8 @@ class DrivenPlant(JointDrivenPlant):
         self._actuators = [int(model.actuator(name).id) for name in joints]
         self._obstacles = ObstacleBodies(model, self.data)
         self._contacts = ContactLog(model, self.data, self._name_of)
+        self.after_step: list[Callable[[], None]] = [self._contacts.look]
+        """Called after each step of MuJoCo."""
         self._drives = Drives(CRUISE * speeds, TIMESTEP)
         self._tune_drives()
         if payload:  # the drives do not know it
@@ -88,7 +90,8 @@ class DrivenPlant(JointDrivenPlant):
             # This set-point balances the drive's damping at the desired velocity.
             self.data.ctrl[self._actuators] = positions + drive(positions) / POSITION_GAIN
             mujoco.mj_step(self.model, self.data)
-            self._contacts.look()
+            for look in self.after_step:
+                look()
         # A step does not update the poses of bodies.
         mujoco.mj_kinematics(self.model, self.data)
 

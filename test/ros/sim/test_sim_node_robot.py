@@ -268,14 +268,14 @@ def test_a_mass_that_is_none_ends_it_with_a_sentence(world, tmp_path):
         return re.sub(r'<mass value="[^"]*"', '<mass value="nan"', text)
 
     process = world.node('sim_node', robot=str(write_arm(tmp_path, 'ur5e', spoil)))
-    process.wait_for('^sim_node: .*a mass from 0 to .* is expected for shoulder_link, got nan')
+    process.wait_for('^sim_node: .*a mass from 0 to .* is expected for base_link, got nan')
     assert process.end() == 2
 
 
 def test_it_says_what_the_arm_touches_until_it_is_reset(world, tmp_path):
     text = (Path(share_folder()) / 'config' / 'robots' / 'ur5e.yaml').read_text()
     path = tmp_path / 'arm.yaml'
-    post = '{shape: cylinder, position: [0.4, 0.5, 0.3], radius: 0.08, length: 1.0}'
+    post = '{shape: cylinder, position: [0.3, 0.4, 0.5], radius: 0.08, length: 1.0}'
     path.write_text(f'{text}\nscene:\n  post: {post}\n')
     peer, robot = start(world, robot=str(path)), load_robot(path)
     told = peer.follow(SimulationStatus, 'sim_node')
