@@ -1,10 +1,13 @@
 """The benchmark of obstacles that move, with few goals; and its judge, with known motions."""
 
-from types import SimpleNamespace
+import dataclasses
 
 from mher_ros.bench import moving_obstacles
+from mher_ros.control.goal_controller import GoalController
 from mher_ros.robots.robot import load_robot
-from mher_ros.robots.workspace import Workspace
+from mher_ros.robots.scene import CollisionOptions
+from mher_ros.robots.workspace import place_workspace, Workspace
+from mher_ros.tasks import make
 import mujoco
 import numpy as np
 import pytest
@@ -21,9 +24,10 @@ def test_an_arm_that_avoids_an_obstacle_does_not_hit_it():
     assert off['arm_hit'] + off['obstacle_hit'] > 0
 
 
-def make_world():
+def make_world(enabled=False):
     space = Workspace(np.array((1.0, 1.0, 1.0)), np.array((1.2, 1.2, 1.2)))
-    robot = load_robot('ur5e')
+    avoids = CollisionOptions(enabled=enabled)
+    robot = dataclasses.replace(load_robot('ur5e'), collision=avoids)
     return moving_obstacles._World(robot, 'joint_position', np.random.default_rng(0), space)
 
 
@@ -97,17 +101,18 @@ def test_obstacles_keep_their_speed_and_are_the_same_for_the_same_seed():
 
 
 def test_the_command_path_learns_of_a_place_later():
-    world = make_world()
-    assert world.slots is None  # the robot file has collision avoidance off
-    told = []
-    world._tracker = SimpleNamespace(
-        put=lambda name, solid, known_at, now, moves: told.append((known_at, now)),
-        problem=lambda now: '',
-    )
-    path = SimpleNamespace(monitor=SimpleNamespace(resume=lambda: None))
-    for step in range(100):
-        world.now = 0.01 * step
-        world._tell(path)
-    assert len(told) == pytest.approx(20, abs=2)
-    late = np.array([now - known_at for known_at, now in told])
-    np.testing.assert_allclose(late, moving_obstacles.LATE, atol=0.011)
+    world = make_world(enabled=True)
+    task, robot = make('fetch_reach'), load_robot('ur5e')
+    space = place_workspace(task.interface, robot)
+    path = GoalController(None, task.interface, world.arm, space, 'joint_position').path
+    world.let_avoid(path)
+    ages = []
+    for _ in range(100):
+        world.step(path)
+        if world.slots.is_used.any():
+            ages.append(world.now - world.slots.known_at.max())
+    late, update = moving_obstacles.LATE, moving_obstacles.UPDATE
+    assert len(ages) > 80
+    assert late - 1e-9 <= min(ages)
+    assert max(ages) <= late + update + 0.021
+    assert max(ages) - min(ages) > 0.5 * update
