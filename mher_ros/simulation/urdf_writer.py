@@ -51,6 +51,15 @@ def link_name(model: mujoco.MjModel, body: int, root: str = 'world') -> str:
     return root if body == 0 else name or f'body{body}'
 
 
+def link_frames(
+    model: mujoco.MjModel, joint_names: Sequence[str], root: str = 'world'
+) -> dict[int, str]:
+    """Return the names of the links by body, without that of the world, ``root``."""
+    bodies = robot_bodies(model, joint_names)
+    names = {body: link_name(model, body, root) for body in bodies}
+    return {body: name for body, name in names.items() if name != root}
+
+
 def _add_joint(robot: Element, joint: Joint) -> None:
     if joint.kind not in TYPES:
         raise ValueError(f'joint {joint.name}: a hinge or a slide is expected, got {joint.kind}')

@@ -4,11 +4,13 @@ import dataclasses
 
 from mher_ros.errors import MherError
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.model_file import parse_model
 from mher_ros.robots.robot import load_robot, Span
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.reach import Reach, ReachOptions, simulated_robot
 from mher_ros.simulation.shapes import visible_shapes
 from mher_ros.simulation.urdf_plant import UrdfPlant
+from mher_ros.simulation.urdf_writer import link_frames
 import mujoco
 import numpy as np
 import pytest
@@ -152,6 +154,22 @@ def test_it_is_seen_as_the_kinematic_simulation_is(robot):
     for one, other in zip(*map(sort, seen), strict=True):
         assert one[0] == other[0]
         np.testing.assert_allclose(one[1], other[1], atol=1e-9)
+
+
+def test_each_link_has_one_frame_where_the_kinematic_simulation_has_it(robot):
+    plant, kinematic = UrdfPlant(robot), KinematicPlant(robot)
+    frames = {
+        one: {
+            name: np.concatenate((one.data.xpos[body], np.abs(one.data.xquat[body])))
+            for body, name in link_frames(one.model, one.joint_names, one.frame).items()
+        }
+        for one in (plant, kinematic)
+    }
+    links = {link.get('name') for link in parse_model(plant.description('any')).findall('link')}
+    assert set(frames[plant]) == links - {plant.frame}
+    assert set(frames[kinematic]) <= set(frames[plant])
+    for name, pose in frames[kinematic].items():
+        np.testing.assert_allclose(frames[plant][name], pose, atol=1e-9)
 
 
 def sort(seen):
