@@ -199,7 +199,7 @@ class _World(DynamicArm):
         self.hits: list[_Hit] = []
         self._touched_at = -math.inf
         self._velocities = self.data.qvel.copy()
-        self._plant.after_step.append(self._look)
+        self._driven.after_step.append(self._look)
 
     def let_avoid(self, path: CommandPath) -> None:
         """Let the filter of a command path avoid the obstacle."""

@@ -113,10 +113,7 @@ class DrivenPlant(JointDrivenPlant):
         body = self.model.geom_bodyid[geom]
         if self.model.body(body).name == BODY:
             return str(self.model.geom(geom).name)
-        return self._obstacles.name_of(geom) or self._link_of(body)
-
-    def _link_of(self, body: int) -> str:
-        return link_name(self.model, body, self.frame)
+        return self._obstacles.name_of(geom) or link_name(self.model, body, self.frame)
 
 
 def compile_arm(spec: Any, obstacles: Sequence[Obstacle]) -> mujoco.MjModel:

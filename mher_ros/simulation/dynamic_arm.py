@@ -33,13 +33,13 @@ class DynamicArm:
         the drives get a command [s].
         """
         task = robot.simulation_task
-        self._plant = plant = (
+        self._driven = plant = (
             JointPlant(task, robot.scene, payload) if task else UrdfPlant(robot, payload)
         )
         self.arm = ArmModel(robot, plant.description(robot.name))
-        self._controlled = ControlledArm(plant, self.arm, delay)
+        self._plant = ControlledArm(plant, self.arm, delay)
         self._is_velocity = OUTPUTS[output].is_velocity
-        self._controlled.controller = 'joint_velocity' if self._is_velocity else 'joint_position'
+        self._plant.controller = 'joint_velocity' if self._is_velocity else 'joint_position'
         self._chain = [plant.joint_names.index(name) for name in self.arm.state_names]
         self.model: mujoco.MjModel = plant.model
         self.data: mujoco.MjData = plant.data
@@ -49,39 +49,39 @@ class DynamicArm:
 
     def positions(self) -> Vector:
         """Return the positions of ``arm.state_names`` (n,) [rad or m]."""
-        return self._controlled.joint_state()[0][self._chain]
+        return self._plant.joint_state()[0][self._chain]
 
     def tool_position(self) -> Vector:
         """Return the position of the tool (3,) [m] in the base frame."""
-        return self._controlled.tool_pose()[0]
+        return self._plant.tool_pose()[0]
 
     def step(self, path: CommandPath) -> Command | None:
         """Send the joint state to the command path, and carry out its command, if any."""
         path.makes_ahead = False  # the clock has steps
-        positions, velocities = self._controlled.joint_state()
+        positions, velocities = self._plant.joint_state()
         stamp = round(self.now * 1e9)
         path.take_state(self.now, stamp, positions[self._chain], velocities[self._chain])
         command = path.tick(self.now)
         moved = None
         if command is not None:
             moved = command.joint_velocities if self._is_velocity else command.joint_positions
-        self._controlled.advance(moved)
+        self._plant.advance(moved)
         self.now += self.period
         return command
 
     def contacts(self) -> Contacts:
         """Return what the arm has touched since the start, or since ``forget_contacts``."""
-        return self._plant.contacts()
+        return self._driven.contacts()
 
     def forget_contacts(self) -> None:
         """Start to count contacts again."""
-        self._plant.forget_contacts()
+        self._driven.forget_contacts()
 
     def put_obstacle(
         self, name: str, shape: str, size: ArrayLike, position: ArrayLike, orientation: ArrayLike
     ) -> None:
         """Put an obstacle in the arm's way, or move it, as ``Plant`` does."""
-        self._plant.put_obstacle(name, shape, size, position, orientation)
+        self._driven.put_obstacle(name, shape, size, position, orientation)
 
     def settle(self, path: CommandPath) -> None:
         """Wait until the arm is at rest."""

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from mher_ros.interface import Vector
-from mher_ros.robots.collision_model import ignored_pairs
 from mher_ros.robots.description import after, turned
 from mher_ros.robots.model_file import parse_model
 from mher_ros.robots.robot import Robot
@@ -30,8 +29,8 @@ class UrdfPlant(DrivenPlant):
     The links of a URDF with their collision shapes, and the obstacles of the robot file.
 
     Joints that are not commanded keep their initial positions. Links that touch each other at
-    home do not collide, nor do those of which the robot file or its SRDF says that they may touch;
-    links that touch an obstacle do. The shapes that are shown are the visual ones.
+    home do not collide; links that touch an obstacle there do. The shapes that are shown are the
+    visual ones.
     """
 
     def __init__(self, robot: Robot, payload: float = 0.0) -> None:
@@ -40,7 +39,7 @@ class UrdfPlant(DrivenPlant):
 
         ``payload``: mass at the tool that the drives do not know [kg].
         """
-        self._robot, self._payload = robot, payload
+        self._payload = payload
         self._urdf = UrdfArm(robot)
         self._arm = arm = self._urdf.model
         self.frame, self.camera = arm.base_frame, self._urdf.camera
@@ -120,12 +119,8 @@ class UrdfPlant(DrivenPlant):
         remove(spec, joint)
 
     def _touching(self) -> list[tuple[str, str]]:
-        """Return pairs of bodies that touch at home, or that may touch."""
-        model, data = self.model, self.data
-        geoms = data.contact.geom[data.contact.dist <= 0.0]
+        """Return pairs of bodies that touch at home."""
+        model, contacts = self.model, self.data.contact
+        geoms = contacts.geom[contacts.dist <= 0.0]
         pairs = {tuple(sorted(pair)) for pair in model.geom_bodyid[geoms].tolist()}
-        links = {self._link_of(body): body for body in range(model.nbody)}
-        for one, *others in map(sorted, ignored_pairs(self._robot)):
-            if others and one in links and others[0] in links:
-                pairs.add(tuple(sorted((links[one], links[others[0]]))))
         return [(model.body(one).name, model.body(other).name) for one, other in sorted(pairs)]

@@ -42,7 +42,7 @@ def place_ball(world, offset):
 
 def turn(world, by, steps=100):
     """Turn the first joint, which moves the tool along +y."""
-    plant = world._controlled
+    plant = world._plant
     target = world.positions() + by * np.eye(6)[0]
     for _ in range(steps):
         plant.advance(target)
