@@ -145,6 +145,21 @@ BENCHMARKS = {
             SEED,
         ),
     ),
+    'moving_obstacles': Benchmark(
+        'who hits whom: a simulated arm and an obstacle that moves, with and without avoidance',
+        '10 minutes',
+        (
+            option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
+            _count('--goals', 100, 'number of goals'),
+            option(
+                '--output',
+                'robot',
+                'type of the commands; robot: as the robot file says',
+                choices=('robot', *(name for name, one in OUTPUTS.items() if one.of_joints)),
+            ),
+            SEED,
+        ),
+    ),
 }
 NEEDS_ROS = ('bridge', 'latency', 'deploy')
 

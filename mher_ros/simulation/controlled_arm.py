@@ -6,9 +6,11 @@ import math
 from mher_ros.interface import Vector
 from mher_ros.robots.arm_model import ArmModel, TOOL
 from mher_ros.robots.outputs import OUTPUTS
+from mher_ros.simulation.contacts import Contacts
 from mher_ros.simulation.plant import JointDrivenPlant, Plant
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 DAMPING = 1e-4  # limits joint velocities near a singularity [m^2]
 TURNING = 5.0  # angular velocity of the tool per rad of orientation error [1/s]
@@ -40,6 +42,7 @@ class ControlledArm(Plant):
         self.model, self.data, self.camera = plant.model, plant.data, plant.camera
         self.frame, self.period = plant.frame, plant.period
         self.joint_names, self.command_names = plant.joint_names, plant.command_names
+        self.no_forces, self.untouched = plant.no_forces, plant.untouched
         self.controller = 'joint_position'  # of the next command
         self._chain = [plant.joint_names.index(name) for name in arm.state_names]
         self._arm, self._periods = arm, round(delay / plant.period)
@@ -60,6 +63,17 @@ class ControlledArm(Plant):
 
     def tool_pose(self) -> tuple[Vector, Vector]:
         return self._plant.tool_pose()
+
+    def put_obstacle(
+        self, name: str, shape: str, size: ArrayLike, position: ArrayLike, orientation: ArrayLike
+    ) -> None:
+        self._plant.put_obstacle(name, shape, size, position, orientation)
+
+    def remove_obstacle(self, name: str) -> None:
+        self._plant.remove_obstacle(name)
+
+    def contacts(self) -> Contacts | None:
+        return self._plant.contacts()
 
     def advance(self, command: Vector | None) -> None:
         """Move for one period with a command to ``controller``."""

@@ -4,9 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mher_ros.robots.scene import Obstacle
+from mher_ros.simulation.contacts import ContactLog, Contacts
 from mher_ros.simulation.drives import Drives, POSITION_GAIN
-from mher_ros.simulation.obstacles import add_obstacles
+from mher_ros.simulation.obstacle_bodies import add_slots, ObstacleBodies
+from mher_ros.simulation.obstacles import add_obstacles, BODY
 from mher_ros.simulation.plant import JointDrivenPlant
+from mher_ros.simulation.urdf_writer import link_name
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +39,7 @@ class DrivenPlant(JointDrivenPlant):
     def _begin(
         self,
         model: mujoco.MjModel,
+        joints: Sequence[str],
         start: NDArray[np.float64],
         speeds: NDArray[np.float64],
         payload: float,
@@ -43,10 +47,17 @@ class DrivenPlant(JointDrivenPlant):
         """
         Take the model, which has a body for a ``payload`` unless that is 0 [kg].
 
-        ``start``: initial joint positions (k,); ``speeds``: velocity limits (k,).
+        ``joints``: names in the model of the commanded joints (k,); ``start``: their initial
+        positions (k,); ``speeds``: their velocity limits (k,).
         """
         self.model, self.data = model, mujoco.MjData(model)
-        self._start, self._commanded = start, list(range(len(start)))
+        self._start = start
+        self._commanded = [int(model.joint(name).qposadr[0]) for name in joints]
+        self._actuators = [int(model.actuator(name).id) for name in joints]
+        self._obstacles = ObstacleBodies(model, self.data)
+        self._contacts = ContactLog(model, self.data, self._name_of)
+        self.after_step: list[Callable[[], None]] = [self._contacts.look]
+        """Called after each step of MuJoCo."""
         self._drives = Drives(CRUISE * speeds, TIMESTEP)
         self._tune_drives()
         if payload:  # the drives do not know it
@@ -58,37 +69,57 @@ class DrivenPlant(JointDrivenPlant):
     def reset(self, seed: int | None = None) -> None:
         """Put the arm at rest in its initial state, which is not random."""
         mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[:] = self._start
+        self.data.qpos[self._commanded] = self._start
         self._target = self._start.copy()
         self._drives.reset()
-        self.data.ctrl[:] = self._start
+        self.data.ctrl[self._actuators] = self._start
+        self._obstacles.restore()
+        self._contacts.clear()
         mujoco.mj_forward(self.model, self.data)
+
+    def contacts(self) -> Contacts:
+        return self._contacts.contacts
+
+    def forget_contacts(self) -> None:
+        """Start to count contacts again."""
+        self._contacts.clear()
 
     def _move(self, drive: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         for _ in range(round(self.period / self.model.opt.timestep)):
-            positions = self.data.qpos
+            positions = self.data.qpos[self._commanded]
             # This set-point balances the drive's damping at the desired velocity.
-            self.data.ctrl[:] = positions + drive(positions) / POSITION_GAIN
+            self.data.ctrl[self._actuators] = positions + drive(positions) / POSITION_GAIN
             mujoco.mj_step(self.model, self.data)
+            for look in self.after_step:
+                look()
         # A step does not update the poses of bodies.
         mujoco.mj_kinematics(self.model, self.data)
 
     def _tune_drives(self) -> None:
         model, data = self.model, self.data
-        data.qpos[:] = self._start
+        data.qpos[self._commanded] = self._start
         mujoco.mj_forward(model, data)
         inertia = np.empty((model.nv, model.nv))
         for column, unit in zip(inertia, np.eye(model.nv), strict=True):
             mujoco.mj_mulM(model, data, column, unit)
-        gain = VELOCITY_GAIN * np.diag(inertia)
+        gain = np.empty(model.nu)
+        gain[self._actuators] = VELOCITY_GAIN * np.diag(inertia)[self._commanded]
         model.actuator_gainprm[:, 0] = POSITION_GAIN * gain
         model.actuator_biasprm[:, 1] = -POSITION_GAIN * gain
         model.actuator_biasprm[:, 2] = DAMPING - gain
+
+    def _name_of(self, geom: int) -> str:
+        """Return the name of a geom's link or obstacle."""
+        body = self.model.geom_bodyid[geom]
+        if self.model.body(body).name == BODY:
+            return str(self.model.geom(geom).name)
+        return self._obstacles.name_of(geom) or link_name(self.model, body, self.frame)
 
 
 def compile_arm(spec: Any, obstacles: Sequence[Obstacle]) -> mujoco.MjModel:
     """Compile an ``MjSpec`` with drives, and obstacles in its world."""
     add_obstacles(spec, obstacles)
+    add_slots(spec)
     spec.option.timestep = TIMESTEP
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model = spec.compile()

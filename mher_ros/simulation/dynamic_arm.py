@@ -6,10 +6,12 @@ from mher_ros.interface import Vector
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot
+from mher_ros.simulation.contacts import Contacts
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.urdf_plant import UrdfPlant
 import mujoco
+from numpy.typing import ArrayLike
 
 SETTLING = 2.0  # time in which an arm comes to rest [s]
 
@@ -31,7 +33,9 @@ class DynamicArm:
         the drives get a command [s].
         """
         task = robot.simulation_task
-        plant = JointPlant(task, robot.scene, payload) if task else UrdfPlant(robot, payload)
+        self._driven = plant = (
+            JointPlant(task, robot.scene, payload) if task else UrdfPlant(robot, payload)
+        )
         self.arm = ArmModel(robot, plant.description(robot.name))
         self._plant = ControlledArm(plant, self.arm, delay)
         self._is_velocity = OUTPUTS[output].is_velocity
@@ -64,6 +68,20 @@ class DynamicArm:
         self._plant.advance(moved)
         self.now += self.period
         return command
+
+    def contacts(self) -> Contacts:
+        """Return what the arm has touched since the start, or since ``forget_contacts``."""
+        return self._driven.contacts()
+
+    def forget_contacts(self) -> None:
+        """Start to count contacts again."""
+        self._driven.forget_contacts()
+
+    def put_obstacle(
+        self, name: str, shape: str, size: ArrayLike, position: ArrayLike, orientation: ArrayLike
+    ) -> None:
+        """Put an obstacle in the arm's way, or move it, as ``Plant`` does."""
+        self._driven.put_obstacle(name, shape, size, position, orientation)
 
     def settle(self, path: CommandPath) -> None:
         """Wait until the arm is at rest."""

@@ -21,6 +21,7 @@ from mher_ros.simulation.driven_plant import (
     DrivenPlant,
     remove,
 )
+from mher_ros.simulation.obstacles import touch_obstacles
 from mher_ros.tasks import make
 from mher_ros.tasks.mujoco_task import joint_name, MujocoTask, package_folder
 from mher_ros.tasks.sawyer_reach import SCENE
@@ -61,7 +62,8 @@ class JointPlant(DrivenPlant):
         self._upper = np.array([limit.upper for limit in limits])
         speeds = np.array([limit.velocity for limit in limits])
         model = _build_model(task, arm, rest, obstacles, payload > 0.0)
-        self._begin(model, self._fixed_positions[self._arm], speeds, payload)
+        joints = [model.joint(joint).name for joint in range(model.njnt)]
+        self._begin(model, joints, self._fixed_positions[self._arm], speeds, payload)
         self._kinematics = ToolKinematics(model, **TOOLS[task])
 
     def joint_state(self) -> tuple[Vector, Vector]:
@@ -107,6 +109,7 @@ def _build_model(
             add_payload(tool.parent, tool.pos)
         else:
             add_payload(next(body for body in spec.bodies if body.name == name), (0.0, 0.0, 0.0))
+    touch_obstacles(spec)
     return compile_arm(spec, obstacles)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mher_ros.robots.mesh_file import mesh_vertices
-from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.scene import Obstacle, Vector3
 from mher_ros.robots.solids import hull_vertices, with_thickness
 from mher_ros.simulation.shapes import SHOWN_GROUPS
 import mujoco
@@ -22,19 +22,22 @@ KINDS = {
 }
 
 
+def touch_obstacles(spec: Any) -> None:
+    """Let obstacles touch every geom that is visible, also one that touches nothing else."""
+    for geom in spec.geoms:
+        if geom.group < SHOWN_GROUPS and geom.rgba[3] > 0.0:
+            geom.conaffinity |= CONTACT
+
+
 def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
     """
     Add obstacles to an ``MjSpec`` whose world is their frame, as one fixed body.
 
-    They touch every geom that is visible, also one that touches nothing else. Virtual walls are
-    left out.
+    Virtual walls are left out.
     """
     solid = [one for one in obstacles if not one.is_virtual]
     if not solid:
         return
-    for geom in spec.geoms:
-        if geom.group < SHOWN_GROUPS and geom.rgba[3] > 0.0:
-            geom.conaffinity |= CONTACT
     body = spec.worldbody.add_body(name=BODY)
     for obstacle in solid:
         position, orientation = obstacle.pose
@@ -52,17 +55,20 @@ def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
 
 def _size(spec: Any, obstacle: Obstacle) -> dict[str, Any]:
     """Return the size of a geom; a mesh is added to the ``MjSpec``."""
-    if obstacle.shape == 'mesh':
-        vertices = hull_vertices(mesh_vertices(Path(obstacle.file)) * obstacle.scale)
-        name = f'{BODY}/{obstacle.name}'
-        spec.add_mesh(name=name, uservert=with_thickness(vertices).ravel())
-        return {'meshname': name}
-    first, second, third = obstacle.size
+    if obstacle.shape != 'mesh':
+        return {'size': geom_size(obstacle.shape, obstacle.size)}
+    vertices = hull_vertices(mesh_vertices(Path(obstacle.file)) * obstacle.scale)
+    name = f'{BODY}/{obstacle.name}'
+    spec.add_mesh(name=name, uservert=with_thickness(vertices).ravel())
+    return {'meshname': name}
+
+
+def geom_size(shape: str, size: Vector3) -> Vector3:
+    """Return MuJoCo's size of a geom for a shape of the size of an ``Obstacle``."""
+    first, second, third = size
     return {
-        'size': {
-            'box': (first / 2.0, second / 2.0, third / 2.0),
-            'sphere': (first, 0.0, 0.0),
-            'cylinder': (first, second / 2.0, 0.0),
-            'plane': (0.0, 0.0, 1.0),  # infinite
-        }[obstacle.shape]
-    }
+        'box': (first / 2.0, second / 2.0, third / 2.0),
+        'sphere': (first, 0.0, 0.0),
+        'cylinder': (first, second / 2.0, 0.0),
+        'plane': (0.0, 0.0, 1.0),  # infinite
+    }[shape]

@@ -5,12 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 from mher_ros.interface import Vector
+from mher_ros.simulation.contacts import Contacts
 from mher_ros.simulation.drives import Drives
+from mher_ros.simulation.obstacle_bodies import ObstacleBodies
 from mher_ros.simulation.urdf_writer import urdf_of
 from mher_ros.tasks import make
 from mher_ros.tasks.task import TaskOptions
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 class Plant(abc.ABC):
@@ -23,6 +26,8 @@ class Plant(abc.ABC):
     period: float  # simulated time of one `advance` [s]
     joint_names: tuple[str, ...]  # joints whose state is published
     command_names: tuple[str, ...]  # entries of a command: joints, or entries of an action
+    no_forces = ''  # why forces and contacts are not simulated; empty: they are
+    untouched: tuple[str, ...] = ()  # links whose shapes for contacts cannot be used
 
     def description(self, name: str) -> str:
         """Return the URDF of the arm, called ``name``."""
@@ -43,6 +48,25 @@ class Plant(abc.ABC):
     @abc.abstractmethod
     def advance(self, command: Vector | None) -> None:
         """Move for one period with a command; None: see the subclass."""
+
+    @abc.abstractmethod
+    def put_obstacle(
+        self, name: str, shape: str, size: ArrayLike, position: ArrayLike, orientation: ArrayLike
+    ) -> None:
+        """
+        Put an obstacle in the arm's way, or move it; ValueError: it is refused.
+
+        ``shape``: box, sphere or cylinder; ``size``: as that of an ``Obstacle`` (3,) [m];
+        ``position`` (3,) [m] and ``orientation`` (4,) (w, x, y, z) in ``frame``.
+        """
+
+    @abc.abstractmethod
+    def remove_obstacle(self, name: str) -> None:
+        """Remove an obstacle that was put, if there is one of that name."""
+
+    def contacts(self) -> Contacts | None:
+        """Return what the arm has touched since the last reset; None: it is not known."""
+        return None
 
 
 class TaskPlant(Plant):
@@ -74,6 +98,14 @@ class TaskPlant(Plant):
             self._task.move(command.astype(np.float32).clip(-1.0, 1.0))
         self._task.scene()  # updates ``data``
 
+    def put_obstacle(
+        self, name: str, shape: str, size: ArrayLike, position: ArrayLike, orientation: ArrayLike
+    ) -> None:
+        raise ValueError(f'the task {self._task.interface.task} takes no obstacles')
+
+    def remove_obstacle(self, name: str) -> None:
+        pass
+
 
 class JointDrivenPlant(Plant):
     """A simulated arm with a drive on each commanded joint."""
@@ -83,6 +115,15 @@ class JointDrivenPlant(Plant):
     _lower: Vector  # ranges of these joints (k,) [rad or m]
     _upper: Vector
     _target: Vector  # where they are to go (k,)
+    _obstacles: ObstacleBodies
+
+    def put_obstacle(
+        self, name: str, shape: str, size: ArrayLike, position: ArrayLike, orientation: ArrayLike
+    ) -> None:
+        self._obstacles.put(name, shape, size, position, orientation)
+
+    def remove_obstacle(self, name: str) -> None:
+        self._obstacles.remove(name)
 
     def advance(self, command: Vector | None) -> None:
         """Move for one period towards positions (k,) [rad or m] in range; None: the last."""

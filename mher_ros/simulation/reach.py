@@ -14,6 +14,9 @@ from mher_ros.robots.workspace import Workspace
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
+from mher_ros.simulation.plant import JointDrivenPlant
+from mher_ros.simulation.urdf_plant import UrdfPlant
+from mher_ros.simulation.urdf_scene import MassError
 from mher_ros.tasks.task import Task, TaskOptions
 import mujoco
 import numpy as np
@@ -145,7 +148,15 @@ class Reach(Task):
 
 
 def simulated_robot(robot: Robot, delay: float = 0.0, lag: float = 0.0) -> ControlledArm:
-    """Return the simulation of a robot at joint level, behind its controllers."""
+    """
+    Return the simulation of a robot at joint level, behind its controllers.
+
+    It has forces and contacts, unless the URDF has no masses: see ``no_forces``.
+    """
+    plant: JointDrivenPlant
     task = robot.simulation_task
-    plant = JointPlant(task, robot.scene) if task else KinematicPlant(robot)
+    try:
+        plant = JointPlant(task, robot.scene) if task else UrdfPlant(robot)
+    except MassError as error:
+        plant = KinematicPlant(robot, str(error))
     return ControlledArm(plant, ArmModel(robot, plant.description(robot.name)), delay, lag)

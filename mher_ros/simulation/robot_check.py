@@ -15,7 +15,7 @@ from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION, RobotError, Span
 from mher_ros.robots.workspace import place_workspace, point_text, Workspace
 from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.kinematic_plant import KinematicPlant
+from mher_ros.simulation.reach import simulated_robot
 import mujoco
 import numpy as np
 
@@ -55,7 +55,8 @@ class RobotCheck:
         self.limits = _limits(robot, self.arm, text)  # of each joint by name: value, source
         self.home = np.array([robot.home.get(name, 0.0) for name in self.arm.state_names])
         """Positions of ``state_names`` at home (n,)."""
-        self.not_simulated = _not_simulated(robot)  # why it cannot be simulated; empty: it can
+        # Why it cannot be simulated, or only without forces; empty: it can.
+        self.not_simulated, self.no_forces = _simulation(robot)
         self.workspace: Workspace | None = None
         self.places: tuple[Place, ...] = ()  # the centre and the corners of the workspace
         self.proposal: Proposal | None = None
@@ -86,8 +87,10 @@ class RobotCheck:
             f'limits        {", ".join(limits)}',
             f'output        {robot.output}; simulated: '
             f'{", ".join(self.simulated_outputs) or f"none: {self.not_simulated}"}',
-            '',
         ]
+        if self.no_forces:
+            lines.append(f'simulation    the arm passes through obstacles: {self.no_forces}')
+        lines.append('')
         for joint, values in self.limits.items():
             text = ', '.join(f'{key} {value:g} ({of})' for key, (value, of) in values.items())
             lines.append(f'{joint}: {text}')
@@ -331,16 +334,14 @@ def _model_text(robot: Robot, urdf: Path | None) -> str | None:
     return read_model(find_file(robot.simulation_model, robot.folder))
 
 
-def _not_simulated(robot: Robot) -> str:
-    if robot.simulation_task:
-        return ''
+def _simulation(robot: Robot) -> tuple[str, str]:
+    """Return why a robot cannot be simulated, and why not with forces; empty: it can."""
     if not robot.simulation_model:
-        return 'there is no simulation_model'
+        return 'there is no simulation_model', ''
     try:
-        KinematicPlant(robot)
+        return '', simulated_robot(robot).no_forces
     except MherError as error:
-        return str(error)
-    return ''
+        return str(error), ''
 
 
 def _limits(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 Vector = tuple[float, ...]
 
+FIXED = ':fixed'  # after the name of a link that is fixed to the world, but not part of it
 SHOWN_GROUPS = 3  # MuJoCo's viewer shows groups below it; the others are for contacts
 DEFAULT_COLOUR = (0.5, 0.5, 0.5, 1.0)  # a geom of this colour has that of its material
 PLANE_THICKNESS, PLANE_SIDE = 0.002, 4.0  # of the box for a plane; side if it is infinite [m]

@@ -5,9 +5,10 @@ import dataclasses
 import math
 from typing import Any
 
-from mher_ros.robots.arm_model import ArmModel
-from mher_ros.robots.model_file import find_file, parse_model, read_model
-from mher_ros.robots.robot import Robot, RobotError
+from mher_ros.interface import Vector
+from mher_ros.robots.description import after, turned
+from mher_ros.robots.model_file import parse_model
+from mher_ros.robots.robot import Robot
 from mher_ros.simulation.driven_plant import (
     add_drive,
     add_payload,
@@ -15,10 +16,10 @@ from mher_ros.simulation.driven_plant import (
     DrivenPlant,
     remove,
 )
-from mher_ros.simulation.urdf_scene import UrdfScene, with_found_meshes
+from mher_ros.simulation.urdf_arm import UrdfArm
+from mher_ros.simulation.urdf_scene import compile_links, MassError, UrdfScene
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 EFFORT = 100.0  # force limit of a joint for which the URDF gives none [N m or N]
 
@@ -28,88 +29,98 @@ class UrdfPlant(DrivenPlant):
     The links of a URDF with their collision shapes, and the obstacles of the robot file.
 
     Joints that are not commanded keep their initial positions. Links that touch each other at
-    home do not collide; links that touch an obstacle there do.
+    home do not collide; links that touch an obstacle there do. The shapes that are shown are the
+    visual ones.
     """
 
     def __init__(self, robot: Robot, payload: float = 0.0) -> None:
-        """``payload``: mass at the tool that the drives do not know [kg]."""
-        simulated = robot.simulated()
-        path = find_file(simulated.model, simulated.folder)
-        self._text, self._folder = read_model(path), path.parent
-        self._arm = arm = ArmModel(simulated, self._text)
-        if arm.state_names != arm.joint_names:
-            raise RobotError(
-                f'robot {robot.name}: all joints that move the tool must be commanded to simulate '
-                f'forces; got {", ".join(arm.state_names[len(arm.joint_names) :])} besides'
-            )
-        self.frame = arm.base_frame
-        self.joint_names = self.command_names = arm.joint_names
+        """
+        Simulate the URDF of a robot file; MassError if its links have no masses.
+
+        ``payload``: mass at the tool that the drives do not know [kg].
+        """
+        self._payload = payload
+        self._urdf = UrdfArm(robot)
+        self._arm = arm = self._urdf.model
+        self.frame, self.camera = arm.base_frame, self._urdf.camera
+        self.joint_names, self.command_names = self._urdf.joint_names, arm.joint_names
         self._lower, self._upper = arm.lower, arm.upper
-        start = np.array([robot.home.get(name, 0.0) for name in arm.joint_names])
-        try:
-            alone = dataclasses.replace(robot, scene=())
-            touching = _touching(self._build(alone, (), payload), start)
-            model = self._build(robot, touching, payload)
-            self._begin(model, start, arm.velocity_limits, payload)
-        except (KeyError, ValueError) as error:  # from the numbers of the URDF, or from MuJoCo
-            raise RobotError(
-                f'robot {robot.name}: the URDF cannot be simulated with masses: {error}'
-            ) from None
-        middle = self.tool_pose()[0] / 2.0
-        self.camera = {'lookat': middle, 'distance': 2.0, 'azimuth': 135.0, 'elevation': -20.0}
+        start = self._urdf.home[self._urdf.commanded]
+        alone = self._build(dataclasses.replace(robot, scene=()), ())
+        self._begin(alone, arm.joint_names, start, arm.velocity_limits, 0.0)
+        model = self._build(robot, self._touching())
+        self._begin(model, arm.joint_names, start, arm.velocity_limits, payload)
 
     def description(self, name: str) -> str:
         """Return the robot's own URDF, with full paths of its meshes."""
-        return with_found_meshes(self._text, self._folder)
+        return self._urdf.description
 
-    def joint_state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return self.data.qpos.copy(), self.data.qvel.copy()
+    def joint_state(self) -> tuple[Vector, Vector]:
+        """Return positions and velocities of all joints; those not commanded never move."""
+        positions, velocities = self._urdf.home.copy(), np.zeros(len(self.joint_names))
+        positions[self._urdf.commanded] = self.data.qpos[self._commanded]
+        velocities[self._urdf.commanded] = self.data.qvel[self._commanded]
+        return positions, velocities
 
-    def tool_pose(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return self._arm.tool_pose(self.data.qpos)
+    def tool_pose(self) -> tuple[Vector, Vector]:
+        return self._arm.tool_pose(self.joint_state()[0][self._urdf.chain])
 
-    def _build(
-        self, robot: Robot, touching: Sequence[tuple[str, str]], payload: float
-    ) -> mujoco.MjModel:
-        top = parse_model(self._text)
-        spec: Any = UrdfScene(top, self.frame, self._folder, is_solid=True).spec
+    def _build(self, robot: Robot, apart: Sequence[tuple[str, str]]) -> mujoco.MjModel:
+        """Compile the arm; the pairs of bodies in ``apart`` do not collide."""
+        top = parse_model(self._urdf.text)
         efforts = {
-            joint.get('name'): _effort(limit.get('effort', '0'))
+            joint.get('name', ''): limit.get('effort', '0')
             for joint in top.findall('joint')
             if (limit := joint.find('limit')) is not None
         }
-        limits = dict(
-            zip(self.joint_names, zip(self._lower, self._upper, strict=True), strict=True)
-        )
-        for body in spec.bodies:
-            body.gravcomp = 1.0
-        if payload:
-            tool = next(body for body in spec.bodies if body.name == robot.tool_frame)
-            add_payload(tool, robot.tool_offset)
-        for joint in list(spec.joints):
-            if joint.name not in limits:
-                remove(spec, joint)
-                continue
-            if np.isfinite(limits[joint.name]).all():
-                joint.range = limits[joint.name]
-            add_drive(spec, joint, efforts.get(joint.name, EFFORT))
-        for one, other in touching:
-            spec.add_exclude(bodyname1=one, bodyname2=other)
-        return compile_arm(spec, robot.scene)
 
+        def finish(scene: UrdfScene) -> mujoco.MjModel:
+            spec = scene.spec
+            for body in spec.bodies:
+                body.gravcomp = 1.0
+            if self._payload:
+                tool = next(body for body in spec.bodies if body.name == robot.tool_frame)
+                add_payload(tool, robot.tool_offset)
+            for joint in list(spec.joints):
+                if joint.name in self.command_names:
+                    self._drive(spec, joint, efforts.get(joint.name, '0'))
+                else:
+                    self._fix(spec, joint)
+            for one, other in apart:
+                spec.add_exclude(bodyname1=one, bodyname2=other)
+            model = compile_arm(spec, robot.scene)
+            moving = np.flatnonzero(model.body_weldid).tolist()
+            if not any(scene.masses.get(model.body(body).name) for body in moving):
+                raise MassError('no link of the URDF that moves has a mass')
+            self.untouched = tuple(sorted(scene.untouched))
+            return model
 
-def _effort(text: str) -> float:
-    effort = float(text)
-    if not 0.0 <= effort < math.inf:
-        raise ValueError(f'efforts from 0 on are expected, got {text[:80]}')
-    return effort or EFFORT
+        return compile_links(self._urdf.text, self.frame, self._urdf.folder, finish, is_solid=True)
 
+    def _drive(self, spec: Any, joint: Any, effort: str) -> None:
+        """Add a drive to a commanded joint."""
+        index = self.command_names.index(joint.name)
+        limits = self._lower[index], self._upper[index]
+        if np.isfinite(limits).all():
+            joint.range = limits
+        most = float(effort)
+        if not 0.0 <= most < math.inf:
+            raise ValueError(f'efforts from 0 on are expected, got {effort[:80]}')
+        add_drive(spec, joint, most or EFFORT)
 
-def _touching(model: mujoco.MjModel, home: NDArray[np.float64]) -> list[tuple[str, str]]:
-    """Return pairs of bodies that touch at home."""
-    data = mujoco.MjData(model)
-    data.qpos[:] = home
-    mujoco.mj_forward(model, data)
-    geoms = data.contact.geom[data.contact.dist <= 0.0]
-    bodies = {tuple(sorted(pair)) for pair in model.geom_bodyid[geoms].tolist()}
-    return [(model.body(one).name, model.body(other).name) for one, other in sorted(bodies)]
+    def _fix(self, spec: Any, joint: Any) -> None:
+        """Fix a joint that is not commanded at home."""
+        place, body = self._urdf.home[self.joint_names.index(joint.name)], joint.parent
+        if joint.type == mujoco.mjtJoint.mjJNT_SLIDE:
+            moved = place * joint.axis, turned(joint.axis, 0.0)
+        else:
+            moved = np.zeros(3), turned(joint.axis, place)
+        body.pos, body.quat = after((body.pos, body.quat), moved)
+        remove(spec, joint)
+
+    def _touching(self) -> list[tuple[str, str]]:
+        """Return pairs of bodies that touch at home."""
+        model, contacts = self.model, self.data.contact
+        geoms = contacts.geom[contacts.dist <= 0.0]
+        pairs = {tuple(sorted(pair)) for pair in model.geom_bodyid[geoms].tolist()}
+        return [(model.body(one).name, model.body(other).name) for one, other in sorted(pairs)]

@@ -1,16 +1,20 @@
 """Builds a MuJoCo model from the links of a URDF, with their meshes, to show or to simulate it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from mher_ros.errors import MherError
+from mher_ros.interface import Vector
 from mher_ros.robots.description import after, DescriptionError, Joint, Pose, pose_of
 from mher_ros.robots.model_file import find_file, ModelFileError, parse_model
 from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.urdf import numbers_of, origin_of, read_urdf
-from mher_ros.simulation.obstacles import add_obstacles
+from mher_ros.simulation.obstacle_bodies import add_slots
+from mher_ros.simulation.obstacles import add_obstacles, CONTACT
+from mher_ros.simulation.shapes import FIXED, SHOWN_GROUPS
 import mujoco
 import numpy as np
 
@@ -22,18 +26,48 @@ LARGEST_COLOUR = 1e6  # some files use 0 to 255
 KINDS = {'hinge': mujoco.mjtJoint.mjJNT_HINGE, 'slide': mujoco.mjtJoint.mjJNT_SLIDE}
 SMALL_MASS, SMALL_INERTIA = 1e-3, 1e-6
 """Least mass [kg] and moments of inertia [kg m^2] of a link that moves."""
+MOMENTS = ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')
+ROUNDING = 1.05  # largest moment over the sum of the others that is taken for a rounding error
+UNIMPORTANT = 1e-3  # moment of inertia that may be larger, as that of a sensor [kg m^2]
+LARGEST_MASS = 1e6  # [kg]; and largest moment of inertia [kg m^2]
 MAX_SHAPES = 1000  # of a robot
 MAX_MESH_BYTES = 2**28  # counted each time a file is named; with more, no mesh is used
+
+
+class MassError(DescriptionError):
+    """The masses of a URDF are missing, or are not those of bodies."""
 
 
 def scene_of(
     text: str, base: str, folder: Path, obstacles: Sequence[Obstacle] = ()
 ) -> mujoco.MjModel:
     """
-    Compile the links of a URDF whose files are named relative to ``folder``, and obstacles.
+    Compile the links of a URDF as they are shown, and obstacles, also those at run time.
 
-    The world is the link ``base``. Shapes that cannot be shown are left out; there is a body for
-    each link that moves, with or without a shape.
+    The arguments are those of ``compile_links``.
+    """
+
+    def finish(scene: UrdfScene) -> mujoco.MjModel:
+        add_obstacles(scene.spec, obstacles)
+        add_slots(scene.spec)
+        return scene.spec.compile()
+
+    return compile_links(text, base, folder, finish)
+
+
+def compile_links(
+    text: str,
+    base: str,
+    folder: Path,
+    finish: Callable[['UrdfScene'], mujoco.MjModel],
+    is_solid: bool = False,
+) -> mujoco.MjModel:
+    """
+    Return the model that ``finish`` makes of the links of a URDF.
+
+    The files of the URDF are named relative to ``folder``; the world is the link ``base``. Shapes
+    that cannot be used are left out; there is a body for each link that moves, with or without a
+    shape. ``is_solid``: as for ``UrdfScene``.
     """
     robot = parse_model(text)
     if sum(map(len, robot.iter('geometry'))) > MAX_SHAPES:
@@ -43,18 +77,14 @@ def scene_of(
     readable = READABLE if is_small else ()
     try:
         try:
-            return _shown(UrdfScene(robot, base, folder, readable), obstacles)
+            return finish(UrdfScene(robot, base, folder, readable, is_solid))
         except ValueError:  # a mesh that MuJoCo cannot read
-            return _shown(UrdfScene(robot, base, folder, ()), obstacles)
-    except DescriptionError:
+            return finish(UrdfScene(robot, base, folder, (), is_solid))
+    except MherError:
         raise
     except (KeyError, ValueError) as error:
-        raise DescriptionError(f'the links of the URDF cannot be shown: {error}') from None
-
-
-def _shown(scene: 'UrdfScene', obstacles: Sequence[Obstacle]) -> mujoco.MjModel:
-    add_obstacles(scene.spec, obstacles)
-    return scene.spec.compile()
+        done = 'simulated with masses' if is_solid else 'shown'
+        raise DescriptionError(f'the links of the URDF cannot be {done}: {error}') from None
 
 
 def with_found_meshes(text: str, folder: Path) -> str:
@@ -81,10 +111,14 @@ class UrdfScene:
         """
         Place the link ``base`` at the world; ``meshes``: suffixes of those that are used.
 
-        ``is_solid``: with the collision shapes, which touch each other, and with the masses.
-        Otherwise with the visual ones, which do not.
+        ``is_solid``: also with the collision shapes, which are hidden and touch each other, and
+        with the masses.
         """
         self._folder, self._readable, self._is_solid = folder, meshes, is_solid
+        self.masses: dict[str, float] = {}
+        """Masses of links that have any [kg]; empty unless ``is_solid``."""
+        self.untouched: set[str] = set()
+        """Links with collision shapes that cannot be used; empty unless ``is_solid``."""
         self._links = {link.get('name', ''): link for link in robot.findall('link')}
         self._colours = dict(filter(None, map(_colour_of, robot.findall('material'))))
         description = read_urdf(robot)
@@ -100,15 +134,23 @@ class UrdfScene:
         if is_solid:  # what is fixed to the world is a body of its own, apart from obstacles
             position, orientation = root_in_base
             world = world.add_body(
-                name=f'{description.root}_fixed', pos=position, quat=orientation
+                name=f'{description.root}{FIXED}', pos=position, quat=orientation
             )
             root_in_base = pose_of()
+            world.explicitinertial, world.mass = True, SMALL_MASS
+            world.ipos, world.inertia = np.zeros(3), np.full(3, SMALL_INERTIA)
         self._add_link(world, description.root, root_in_base)
 
     def _add_link(self, body: Any, name: str, pose: Pose) -> None:
         """Add a link to ``body`` at ``pose``, and all links below it."""
-        for shape in self._shapes(self._links[name]):
+        for shape in self._shown(self._links[name]):
             self._add_geom(body, shape, pose)
+        if self._is_solid:
+            for shape in self._links[name].findall('collision'):
+                if self._is_readable(shape):
+                    self._add_geom(body, shape, pose, is_solid=True)
+                else:
+                    self.untouched.add(name)
         for joint in self._children[name]:
             there = after(pose, joint.origin)
             if joint.kind == 'fixed' and body is self.spec.worldbody:
@@ -128,31 +170,37 @@ class UrdfScene:
         inertial = link.find('inertial')
         body.explicitinertial, body.ipos = True, np.zeros(3)
         body.mass, body.inertia = SMALL_MASS, np.full(3, SMALL_INERTIA)
-        if inertial is None:
+        mass = None if inertial is None else inertial.find('mass')
+        inertia = None if inertial is None else inertial.find('inertia')
+        if inertial is None or mass is None or inertia is None:
             return
-        mass, inertia = inertial.find('mass'), inertial.find('inertia')
-        if mass is None or inertia is None:
-            raise ValueError(f'mass and inertia are expected for {link.get("name")}')
-        ixx, iyy, izz, ixy, ixz, iyz = (
-            float(inertia.get(key, 0.0)) for key in ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')
-        )
+        kilograms = float(mass.attrib['value'])
+        moments = [float(inertia.get(key, 0.0)) for key in MOMENTS]
+        name = link.get('name', '')
+        if not 0.0 <= kilograms <= LARGEST_MASS:
+            raise ValueError(
+                f'a mass from 0 to {LARGEST_MASS:g} kg is expected for {name}, got {kilograms:g}'
+            )
+        if not all(abs(moment) <= LARGEST_MASS for moment in moments):
+            raise ValueError(f'finite moments of inertia are expected for {name}, got {moments}')
+        if kilograms:
+            self.masses[name] = kilograms
+        ixx, iyy, izz, ixy, ixz, iyz = moments
         tensor = np.array(((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz)))
         position, orientation = origin_of(inertial)
         flat = np.empty(9)
         mujoco.mju_quat2Mat(flat, orientation)
         rotation = flat.reshape(3, 3)
-        moments, axes = np.linalg.eigh(rotation @ tensor @ rotation.T)
+        principal_moments, axes = np.linalg.eigh(rotation @ tensor @ rotation.T)
         axes = axes * np.sign(np.linalg.det(axes))
         principal = np.empty(4)
         mujoco.mju_mat2Quat(principal, axes.ravel())
-        body.mass = max(float(mass.attrib['value']), SMALL_MASS)
+        body.mass = max(kilograms, SMALL_MASS)
         body.ipos, body.iquat = position, principal
-        body.inertia = np.maximum(moments, SMALL_INERTIA)
+        body.inertia = _checked_moments(name, np.maximum(principal_moments, SMALL_INERTIA))
 
-    def _shapes(self, link: Element) -> Iterable[Element]:
+    def _shown(self, link: Element) -> Iterable[Element]:
         """Return the visual shapes of a link, or its collision shapes if only these are usable."""
-        if self._is_solid:
-            return [shape for shape in link.findall('collision') if self._is_readable(shape)]
         for kind in ('visual', 'collision'):
             shapes = link.findall(kind)
             if shapes and all(self._is_readable(shape) for shape in shapes):
@@ -166,12 +214,14 @@ class UrdfScene:
         path = _mesh_path(mesh, self._folder)
         return path is not None and path.suffix.lower() in self._readable
 
-    def _add_geom(self, body: Any, shape: Element, pose: Pose) -> None:
+    def _add_geom(self, body: Any, shape: Element, pose: Pose, is_solid: bool = False) -> None:
         position, orientation = after(pose, origin_of(shape))
         colour = self._colour(shape.find('material'))
         for solid in shape.iterfind('geometry/*'):
             geom = body.add_geom(pos=position, quat=orientation, rgba=colour, **self._solid(solid))
-            geom.contype = geom.conaffinity = int(self._is_solid)
+            geom.contype, geom.conaffinity = int(is_solid), (1 | CONTACT) * int(is_solid)
+            if is_solid:
+                geom.group = SHOWN_GROUPS  # the first one that is hidden
 
     def _colour(self, material: Element | None) -> Numbers:
         own = _colour_of(material)
@@ -193,6 +243,17 @@ class UrdfScene:
         scale = numbers_of(solid, 'scale', '1 1 1')
         self.spec.add_mesh(name=name, file=str(path), scale=scale)
         return {'type': kinds.mjGEOM_MESH, 'meshname': name}
+
+
+def _checked_moments(name: str, moments: Vector) -> Vector:
+    """Return principal moments (3,), of which none is larger than the sum of the others."""
+    first, second, largest = np.sort(moments)
+    if largest > max(ROUNDING * (first + second), UNIMPORTANT):
+        raise MassError(
+            f'the URDF cannot be simulated with masses: a moment of inertia of {name} is larger '
+            f'than the sum of the others: {largest:g}, {second:g} and {first:g} kg m^2'
+        )
+    return np.minimum(moments, first + second)
 
 
 def _colour_of(material: Element | None) -> tuple[str, Numbers] | None:

@@ -9,7 +9,7 @@ from mher_ros.interface import Vector
 from mher_ros.robots.description import Joint, Pose
 from mher_ros.robots.mjcf import body_joints
 from mher_ros.simulation.arms import JointLimits, known_limits
-from mher_ros.simulation.shapes import robot_bodies, Shape, visible_shapes
+from mher_ros.simulation.shapes import FIXED, robot_bodies, Shape, visible_shapes
 from mher_ros.tasks.mujoco_task import joint_name
 import mujoco
 import numpy as np
@@ -46,7 +46,18 @@ def urdf_of(
 
 
 def link_name(model: mujoco.MjModel, body: int, root: str = 'world') -> str:
-    return root if body == 0 else model.body(body).name.removeprefix('robot0:') or f'body{body}'
+    """Return the name of a body's link; ``root``: that of the world."""
+    name = model.body(body).name.removeprefix('robot0:').removesuffix(FIXED)
+    return root if body == 0 else name or f'body{body}'
+
+
+def link_frames(
+    model: mujoco.MjModel, joint_names: Sequence[str], root: str = 'world'
+) -> dict[int, str]:
+    """Return the names of the links by body, without that of the world, ``root``."""
+    bodies = robot_bodies(model, joint_names)
+    names = {body: link_name(model, body, root) for body in bodies}
+    return {body: name for body, name in names.items() if name != root}
 
 
 def _add_joint(robot: Element, joint: Joint) -> None:

@@ -42,7 +42,9 @@ def test_joints_are_the_tasks_and_commands_the_seven_of_the_arm(plant, task):
     assert plant.joint_names == make(task).joint_names
     assert set(plant.command_names) < set(plant.joint_names)
     assert len(plant.command_names) == plant.model.nv == plant.model.nu == 7
-    assert plant.model.nmocap == plant.model.neq == 0
+    assert plant.model.neq == 0
+    moved = plant.model.body_mocapid >= 0
+    assert not plant.model.body_contype[moved].any()  # empty places for obstacles
 
 
 def test_bodies_that_are_lighter_on_the_robot_are_lighter_here(plant, task):

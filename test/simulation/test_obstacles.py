@@ -110,10 +110,8 @@ def test_a_floor_is_solid_beyond_what_is_shown_of_it():
     assert not floor.solid.contains(np.array((0.8, 0.7, 0.001)))
 
 
-def test_an_arm_with_a_urdf_has_its_masses_and_no_other_joints():
+def test_an_arm_with_a_urdf_has_its_masses():
     plant = UrdfPlant(load_robot('panda'))
-    arm = ArmModel(load_robot('panda').simulated())
-    assert plant.joint_names == arm.joint_names
     link = plant.model.body('panda_link2')
     assert link.mass[0] == pytest.approx(0.646926)
     tensor = np.zeros(9)

@@ -230,6 +230,14 @@ class SimulationStatus(NodeStatus):
     """Seed of the last reset; -1: none."""
     reset_stamp: int = 0
     """Stamp of the first joint state after the last reset [ns]."""
+    no_forces: str = ''
+    """Why the arm passes through obstacles; empty: forces and contacts are simulated."""
+    contacts: int | None = None
+    """Number of contacts, deeper than 1 mm, of the arm with itself or obstacles since a reset."""
+    deepest_contact: float | None = None
+    """Largest depth of a contact since a reset [m]."""
+    contact_between: str = ''
+    """The two bodies of that contact, for people."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,8 +14,8 @@ from mher_ros.ros.common.markers import RobotMarkers
 from mher_ros.ros.common.polled_topic import LATCHED
 from mher_ros.ros.common.raw_messages import SECOND
 from mher_ros.simulation.plant import Plant
-from mher_ros.simulation.shapes import robot_bodies, visible_shapes
-from mher_ros.simulation.urdf_writer import link_name
+from mher_ros.simulation.shapes import visible_shapes
+from mher_ros.simulation.urdf_writer import link_frames
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
@@ -122,17 +122,17 @@ class _Frames:
         from tf2_msgs.msg import TFMessage
 
         self._plant = plant
-        self._bodies = robot_bodies(plant.model, plant.joint_names)[1:]
+        self._frames = link_frames(plant.model, plant.joint_names, plant.frame)
         self._publisher = node.create_publisher(TFMessage, 'tf', 100)
         self._message = TFMessage()
-        for body in self._bodies:
-            transform = TransformStamped(child_frame_id=link_name(plant.model, body))
+        for link in self._frames.values():
+            transform = TransformStamped(child_frame_id=link)
             transform.header.frame_id = plant.frame
             self._message.transforms.append(transform)
 
     def publish(self, stamp: Any) -> None:
         data = self._plant.data
-        for body, stamped in zip(self._bodies, self._message.transforms, strict=True):
+        for body, stamped in zip(self._frames, self._message.transforms, strict=True):
             stamped.header.stamp = stamp
             set_vector(stamped.transform.translation, data.xpos[body])
             set_quaternion(stamped.transform.rotation, data.xquat[body])

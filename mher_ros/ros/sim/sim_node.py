@@ -142,6 +142,15 @@ class SimNode(Node):
             f'{", ".join(self._plant.command_names)}, {options.stepping}, '
             f'{1.0 / self._plant.period:g} Hz'
         )
+        if self._plant.no_forces:
+            self.get_logger().warning(
+                f'{self._name} passes through obstacles: {self._plant.no_forces}'
+            )
+        if self._plant.untouched:
+            self.get_logger().warning(
+                'no contacts of these links, whose collision shapes cannot be used: '
+                f'{", ".join(self._plant.untouched)}'
+            )
         if options.stepping == 'lockstep':
             self._run_in_lockstep(stop)
         else:
@@ -232,6 +241,8 @@ class SimNode(Node):
     def _make_status(self) -> SimulationStatus:
         how = 'on command' if self.options.stepping == 'lockstep' else 'in real time'
         with self._lock:
+            contacts = self._plant.contacts()
+            number, deepest, between = contacts or (None, None, '')
             return SimulationStatus(
                 'paused' if self._paused else 'running',
                 'paused' if self._paused else f'stepping {how}',
@@ -243,12 +254,17 @@ class SimNode(Node):
                 self._resets,
                 self._seed,
                 self._reset_stamp,
+                self._plant.no_forces,
+                number,
+                deepest,
+                between,
             )
 
     def _diagnose(self) -> tuple[SimulationStatus, dict[str, str]]:
         late, lost = self._late, self._lost
         self._late = self._lost = 0.0
         status = self._make_status()
+        contacts = status.contacts
         if lost or late >= self._plant.period / self.options.rate_factor:
             text = status.reason if self._paused else 'late'
             status = dataclasses.replace(status, reason=text, level=Level.WARN)
@@ -257,6 +273,7 @@ class SimNode(Node):
             'worst lateness [s]': f'{late:.4f}',
             'time given up [s]': f'{lost:.3f}',
             'messages refused': str(self._input.refused),
+            'contacts deeper than 1 mm': 'not known' if contacts is None else str(contacts),
         }
 
 

@@ -48,7 +48,16 @@ POLICY = DeploymentStatus(
     answered_frame='map',
 )
 SIMULATION = SimulationStatus(
-    'running', 'on time', arm='fetch', life=2**62 + 1, resets=7, seed=-1, reset_stamp=2**62 + 3
+    'running',
+    'on time',
+    arm='fetch',
+    life=2**62 + 1,
+    resets=7,
+    seed=-1,
+    reset_stamp=2**62 + 3,
+    contacts=2,
+    deepest_contact=0.1 + 0.2,
+    contact_between='post and wrist',
 )
 
 

@@ -1,12 +1,15 @@
 """An arm that no task knows, simulated from its YAML file and its URDF, seen from outside."""
 
 from pathlib import Path
+import re
 
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from mher_ros.files import share_folder
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.model_file import find_file
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common.status import SimulationStatus
+from mher_ros.simulation.urdf_scene import with_found_meshes
 import numpy as np
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -236,3 +239,56 @@ def test_wrong_robots_end_it_with_a_sentence(world, tmp_path):
     for sim, sentence in [(world.node('sim_node', **given), text) for given, text in cases]:
         sim.wait_for(f'^sim_node: {sentence}')
         assert sim.end() == 2
+
+
+def write_arm(tmp_path, robot, spoil):
+    """Write the file of a robot whose URDF ``spoil`` has changed, and return its path."""
+    known = load_robot(robot)
+    model = find_file(known.simulation_model, known.folder)
+    (tmp_path / 'arm.urdf').write_text(spoil(with_found_meshes(model.read_text(), model.parent)))
+    text = (Path(share_folder()) / 'config' / 'robots' / f'{robot}.yaml').read_text()
+    path = tmp_path / 'arm.yaml'
+    path.write_text(text.replace(known.simulation_model, str(tmp_path / 'arm.urdf')))
+    return path
+
+
+def test_an_arm_without_masses_is_simulated_without_forces_and_says_so(world, tmp_path):
+    def spoil(text):
+        return re.sub(r'<mass value="[^"]*"', '<mass value="0"', text)
+
+    process = world.node('sim_node', robot=str(write_arm(tmp_path, 'ur5e', spoil)))
+    process.wait_for('arm passes through obstacles: no link .* has a mass')
+    status = world.peer().follow(SimulationStatus, 'sim_node').wait_for(after=0)
+    assert 'has a mass' in status.no_forces
+    assert status.contacts is status.deepest_contact is None
+
+
+def test_a_mass_that_is_none_ends_it_with_a_sentence(world, tmp_path):
+    def spoil(text):
+        return re.sub(r'<mass value="[^"]*"', '<mass value="nan"', text)
+
+    process = world.node('sim_node', robot=str(write_arm(tmp_path, 'ur5e', spoil)))
+    process.wait_for('^sim_node: .*a mass from 0 to .* is expected for base_link, got nan')
+    assert process.end() == 1
+
+
+def test_it_says_what_the_arm_touches_until_it_is_reset(world, tmp_path):
+    text = (Path(share_folder()) / 'config' / 'robots' / 'ur5e.yaml').read_text()
+    path = tmp_path / 'arm.yaml'
+    post = '{shape: cylinder, position: [0.3, 0.4, 0.5], radius: 0.08, length: 1.0}'
+    path.write_text(f'{text}\nscene:\n  post: {post}\n')
+    peer, robot = start(world, robot=str(path)), load_robot(path)
+    told = peer.follow(SimulationStatus, 'sim_node')
+    first = told.wait_for(after=0)
+    assert (first.no_forces, first.contacts, first.deepest_contact) == ('', 0, 0.0)
+    commands = peer.talk(Float64MultiArray, robot.topics.commands['joint_position'])
+    target = home_of(robot)
+    target[0] += 1.5
+    commands.publish(Float64MultiArray(data=target.tolist()))
+    touched = told.wait_for(lambda status: status.contacts)
+    assert touched.deepest_contact > 1e-3
+    assert 'post' in touched.contact_between
+    assert peer.ask(Trigger, 'sim_node/reset').success
+    commands.publish(Float64MultiArray(data=home_of(robot).tolist()))
+    again = told.wait_for(lambda status: status.resets == 1, after=0)
+    assert (again.contacts, again.contact_between) == (0, '')
