@@ -33,8 +33,6 @@ class _Tracked:
     """Time at which it was there [s]."""
     heard_at: float
     """Time of its last update [s]."""
-    ends_at: float
-    """Time at which it is no longer there [s]."""
     moves: bool
     updates: int = 1
     lost: str = ''
@@ -49,12 +47,15 @@ class ObstacleTracker:
     place is known for ``obstacle_timeout``. So it is for one that is updated regularly: its sender
     may have ended. Another one rests, and needs no updates.
 
+    An obstacle that was announced, but cannot be used, is refused until it is put or removed.
+
     Times are those of the command path [s]. The caller holds the lock of the command path.
     """
 
     def __init__(self, slots: ObstacleSlots, options: CollisionOptions) -> None:
         self._slots, self._options = slots, options
         self._tracked: dict[str, _Tracked] = {}
+        self._refused: dict[str, str] = {}
 
     @property
     def slots(self) -> dict[str, int]:
@@ -67,23 +68,17 @@ class ObstacleTracker:
         return {one.slot: self._slots.parts[one.slot] for one in self._tracked.values()}
 
     def put(
-        self,
-        name: str,
-        solid: Solid,
-        known_at: float,
-        now: float,
-        lifetime: float = math.inf,
-        moves: bool = False,
+        self, name: str, solid: Solid, known_at: float, now: float, moves: bool = False
     ) -> str:
         """
         Take an obstacle, given in the base frame, and say if it moves too fast; else return ''.
 
-        It was there at ``known_at`` [s], and ends ``lifetime`` [s] after ``now``. ``moves``: even
-        if it has not moved yet. ObstacleError: there are too many.
+        It was there at ``known_at`` [s]. ``moves``: even if it has not moved yet. ObstacleError:
+        there are too many.
         """
         options, last = self._options, self._tracked.get(name)
         slot = self._free_slot() if last is None else last.slot
-        one = _Tracked(slot, solid, solid, known_at, now, now + lifetime, moves)
+        one = _Tracked(slot, solid, solid, known_at, now, moves)
         wrong = ''
         if last is not None:
             one.first = last.first
@@ -97,28 +92,32 @@ class ObstacleTracker:
                     f'{options.obstacle_speed:g} m/s are expected (collision.obstacle_speed)'
                 )
         self._tracked[name] = one
+        self._refused.pop(name, None)
         speed = options.obstacle_speed if one.moves else 0.0
         self._slots.put(slot, name, solid, speed, known_at)
         return wrong
 
     def remove(self, name: str) -> None:
-        """Forget an obstacle, if there is one of that name."""
+        """Forget an obstacle, if there is one of that name, or one that was refused."""
+        self._refused.pop(name, None)
         one = self._tracked.pop(name, None)
         if one is not None:
             self._slots.remove(one.slot)
 
     def lose(self, name: str, reason: str) -> None:
-        """Record that the place of an obstacle, if there is one of that name, is not known."""
+        """Record that the place of an obstacle is not known, or that a new one is refused."""
         if name in self._tracked:
             self._tracked[name].lost = reason
+        else:
+            self._refused[name] = reason
 
-    def expire(self, now: float) -> None:
-        """Remove obstacles whose lifetime is over."""
-        for name in [name for name, one in self._tracked.items() if now >= one.ends_at]:
-            self.remove(name)
+    @property
+    def refused(self) -> str:
+        """An obstacle that is refused and why, in a sentence for people; empty: there is none."""
+        return next((f'{name}: {reason}' for name, reason in self._refused.items()), '')
 
     def problem(self, now: float) -> str:
-        """Return why the arm must not move, in a sentence for people; empty: it may."""
+        """Return which place is not known, in a sentence for people; empty: all are known."""
         timeout = self._options.obstacle_timeout
         for name, one in self._tracked.items():
             if one.lost:

@@ -36,6 +36,7 @@ class Status(enum.Enum):
     NO_SUBSCRIBER = 'no node receives the commands'
     CLOCK_STOPPED = 'the simulated clock has stopped'
     OBSTACLE_LOST = 'the place of an obstacle is not known'
+    OBSTACLE_REFUSED = 'an obstacle cannot be used'
     OUTSIDE_LIMITS = 'a joint is outside its limits'
     JOINTS_JUMPED = 'the joint positions jumped'
     CLOCK_JUMPED = 'the clock of the joint states was set back'

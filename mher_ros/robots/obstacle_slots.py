@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mher_ros.robots.collision_model import CollisionModel, ignored_pairs, padded, Part
 from mher_ros.robots.robot import Robot
-from mher_ros.robots.solids import shape_solid, Solid
+from mher_ros.robots.solids import MOST, Solid
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 SLOTS = 16  # obstacles at the same time
+_TURNS = 2.0 * np.pi * np.arange(MOST // 2) / (MOST // 2)
+_ROUND = np.column_stack((np.cos(_TURNS), np.sin(_TURNS)))
+EMPTY = Solid(np.vstack([np.column_stack((_ROUND, np.full(MOST // 2, z))) for z in (-0.5, 0.5)]))
+"""What an empty slot has: a solid with as many vertices as one can have."""
 
 
 class ObstacleSlots(CollisionModel):
@@ -26,13 +30,12 @@ class ObstacleSlots(CollisionModel):
     def __init__(self, parts: Sequence[Part], arm: mujoco.MjModel, robot: Robot) -> None:
         """Take all parts of an arm, and the chain of its joints."""
         moving = [part for part in parts if part.body]
-        empty = Part('', 0, shape_solid('cylinder', (1.0, 1.0, 0.0)), is_obstacle=True)
+        empty = Part('', 0, EMPTY, is_obstacle=True)
         self._set_parts([empty] * SLOTS + moving, arm)
         pairs = [(slot, SLOTS + part) for slot in range(SLOTS) for part in range(len(moving))]
         self._clearance, self._ignored = robot.collision.clearance, ignored_pairs(robot)
         self._set_pairs(pairs, -np.inf)
         model, geoms = self.model, self.geoms[:SLOTS]
-        self._count = int(model.mesh_vertnum[model.geom_dataid[geoms[0]]])
         # The frames of these meshes are the base frame; all of their vertices are searched.
         model.geom_quat[geoms] = (1.0, 0.0, 0.0, 0.0)
         model.mesh_graphadr[model.geom_dataid[geoms]] = -1
@@ -64,8 +67,8 @@ class ObstacleSlots(CollisionModel):
         parts, pairs = list(self.parts), self.pairs_of(slot)
         parts[slot] = Part(name, 0, solid, is_obstacle=True)
         self.parts = tuple(parts)
-        vertices = padded(solid.vertices, self._count)
-        self.columns[slot] = padded(solid.vertices, self.columns.shape[2]).T
+        vertices = solid.vertices
+        self.columns[slot] = padded(vertices, self.columns.shape[2]).T
         self.radii[slot] = solid.radius
         self.centres[slot] = centre = (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0
         away = vertices - centre
@@ -77,8 +80,10 @@ class ObstacleSlots(CollisionModel):
             model.geom_size[geom] = solid.radius
         else:
             model.geom_type[geom] = mujoco.mjtGeom.mjGEOM_MESH
-            first = model.mesh_vertadr[model.geom_dataid[geom]]
-            model.mesh_vert[first : first + self._count] = away
+            mesh = model.geom_dataid[geom]
+            first, count = model.mesh_vertadr[mesh], len(vertices)
+            model.mesh_vertnum[mesh] = count
+            model.mesh_vert[first : first + count] = away
         self._set_geoms()
         self.clearances[pairs] = [
             -np.inf if frozenset((name, part.name)) in self._ignored else self._clearance

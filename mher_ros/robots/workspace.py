@@ -28,6 +28,8 @@ class Refusal(str, enum.Enum):
     IN_COLLISION = 'in_collision'
     """The arm would touch itself or an obstacle at the goal."""
     NOT_ACTIVE = 'not_active'
+    NOT_RECEIVED = 'not_received'
+    """The planning scene, which has obstacles."""
     OUT_OF_REACH = 'out_of_reach'
     OUTSIDE_WORKSPACE = 'outside_workspace'
     SUPERSEDED = 'superseded'

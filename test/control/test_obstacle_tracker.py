@@ -80,23 +80,24 @@ def test_one_that_is_deleted_and_sent_again_is_another_one(slots, tracker):
     assert margin(slots, 0, 9.0) == OPTIONS.clearance
 
 
-def test_a_lifetime_ends_an_obstacle(slots, tracker):
-    tracker.put('a/0', box(), 5.0, 5.0, lifetime=0.3)
-    tracker.expire(5.2)
-    assert tracker.slots == {'a/0': 0}
-    tracker.expire(5.31)
-    assert tracker.slots == {}
-    assert not slots.obstacles
-
-
 def test_one_whose_place_is_lost_is_known_again_with_the_next_update(tracker):
-    tracker.lose('a/0', 'no such frame')
-    assert tracker.problem(5.0) == ''  # there is none of that name
     tracker.put('a/0', box(), 5.0, 5.0)
     tracker.lose('a/0', 'no such frame')
     assert tracker.problem(5.0) == 'a/0: no such frame'
     tracker.put('a/0', box(), 5.1, 5.1)
     assert tracker.problem(5.2) == ''
+
+
+@pytest.mark.parametrize('end', ['put', 'remove'])
+def test_one_that_cannot_be_used_is_refused_until_it_is_sent_again_or_removed(tracker, end):
+    tracker.lose('a/0', 'no such frame')
+    tracker.lose('a/1', 'no such frame')
+    assert tracker.problem(5.0) == ''  # there is none of that name
+    assert tracker.refused == 'a/0: no such frame'
+    tracker.remove('a/1')
+    assert tracker.refused
+    tracker.put('a/0', box(), 5.0, 5.0) if end == 'put' else tracker.remove('a/0')
+    assert tracker.refused == ''
 
 
 def test_a_faster_one_is_said(tracker):

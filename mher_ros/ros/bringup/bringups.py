@@ -13,6 +13,7 @@ from mher_ros.ros.bringup.node_spec import (
     check_name,
     mher_node,
     NodeSpec,
+    ObstacleArguments,
     Parameters,
     PolicyArguments,
     ROBOT_HELP,
@@ -51,7 +52,7 @@ class TrainSim(Bringup, RunArguments):
 
 
 @dataclasses.dataclass(frozen=True)
-class PolicyBringup(Bringup, PolicyArguments):
+class PolicyBringup(Bringup, ObstacleArguments, PolicyArguments):
     goal_topic: str = option(
         GOAL_TOPIC, 'topic of goals as PoseStamped; change it if Nav2 uses goal_pose'
     )
@@ -62,7 +63,8 @@ class PolicyBringup(Bringup, PolicyArguments):
     def _policy_and_windows(self, **more: bool) -> list[NodeSpec]:
         check_name('goal_topic', self.goal_topic)
         goals = () if self.goal_topic == GOAL_TOPIC else ((GOAL_TOPIC, self.goal_topic),)
-        parameters = {**self._values(PolicyArguments), **more}
+        arguments = {**self._values(PolicyArguments), **self._values(ObstacleArguments)}
+        parameters = {**arguments, **more}
         for key, text in read_changes(self.set.split(), 'set').items():
             if key in parameters:
                 raise OptionError(f'{key} is a separate argument: {key}:={text}')
@@ -77,7 +79,11 @@ class DeploySim(PolicyBringup):
     summary: ClassVar[str] = 'move a simulated arm to goals with a learnt policy'
 
     def _nodes(self) -> list[NodeSpec]:
-        arm = {'robot': self.robot, 'output': self.output, 'stepping': 'realtime'}
+        arm = {
+            'robot': self.robot,
+            'output': self.output,
+            'stepping': 'realtime',
+        }
         return [mher_node('sim_node', Role.NEEDED, arm), *self._policy_and_windows()]
 
 

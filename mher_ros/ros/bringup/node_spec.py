@@ -124,6 +124,17 @@ class Bringup(abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True)
+class ObstacleArguments:
+    """Arguments of all nodes that take obstacles at run time."""
+
+    planning_scene: str = option(
+        '',
+        "topic of MoveIt's planning scene, such as monitored_planning_scene, whose objects are "
+        'obstacles, too; empty: none',
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class PolicyArguments:
     """Arguments of a deployment, which are also parameters of policy_node."""
 

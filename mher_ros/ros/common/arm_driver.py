@@ -218,7 +218,9 @@ class ArmDriver:
         self._stops_seen = self._latch.now.stops
         self.path.is_received = self._are_received()
         monitor, other = self.path.monitor, self._graph.other_commander
-        lost = '' if self.obstacles is None else self.obstacles.problem(now)
+        obstacles = self.obstacles
+        lost = '' if obstacles is None else obstacles.problem(now)
+        refused = '' if obstacles is None else obstacles.refused
         if self.clock.standing_still:
             monitor.interrupt(Status.CLOCK_STOPPED, 'use_sim_time is set, but /clock has stopped')
         elif self._sources.are_several(time.monotonic()):
@@ -229,6 +231,8 @@ class ArmDriver:
             monitor.interrupt(Status.NO_SUBSCRIBER, f'{self._topic} has no subscriber')
         elif lost:
             monitor.interrupt(Status.OBSTACLE_LOST, lost)
+        elif refused:
+            monitor.interrupt(Status.OBSTACLE_REFUSED, refused)
         else:
             monitor.resume()
 

@@ -102,8 +102,22 @@ class NodeStatus:
         return cls(**read)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ObstacleStatus(NodeStatus):
+    """Fields of a node that takes obstacles at run time."""
+
+    obstacles: int = 0
+    """Number of obstacles that are in use."""
+    obstacles_refused: int = 0
+    """How often one was refused since the node was configured."""
+    obstacle_answer: str = ''
+    """Code of the last refusal of an obstacle, or ``too_fast``; empty: there was none."""
+    obstacle_text: str = ''
+    """The same in a sentence for people."""
+
+
 @dataclasses.dataclass(frozen=True)
-class DeploymentStatus(NodeStatus):
+class DeploymentStatus(ObstacleStatus):
     """
     The status of policy_node.
 
@@ -151,13 +165,6 @@ class DeploymentStatus(NodeStatus):
     answered_position: Point | None = None
     answered_frame: str = ''
     """That goal as it was received; the position is None if it was not finite."""
-    obstacles: int = 0
-    """Number of obstacles from the topic."""
-    obstacles_refused: int = 0
-    obstacle_answer: str = ''
-    """Code of the last refusal of an obstacle, or ``too_fast``; empty: there was none."""
-    obstacle_text: str = ''
-    """The same in a sentence for people."""
 
     @property
     def is_active(self) -> bool:
@@ -176,7 +183,7 @@ class DeploymentStatus(NodeStatus):
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainingStatus(NodeStatus):
+class TrainingStatus(ObstacleStatus):
     """
     The status of train_node.
 
@@ -214,7 +221,7 @@ class TrainingStatus(NodeStatus):
 
 
 @dataclasses.dataclass(frozen=True)
-class SimulationStatus(NodeStatus):
+class SimulationStatus(ObstacleStatus):
     """The status of sim_node; ``state`` is ``running`` or ``paused``."""
 
     arm: str = ''

@@ -9,7 +9,6 @@ from mher_ros.control.filter.joint_filter import JointFilter
 from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.fit import check_fit, check_kinematics, check_robot, FitError
 from mher_ros.control.goal_controller import GoalController
-from mher_ros.control.obstacle_tracker import ObstacleTracker
 from mher_ros.control.reachability import Reachability
 from mher_ros.control.safety_monitor import SafetyOptions, Status
 from mher_ros.control.stop_latch import StopLatch
@@ -21,15 +20,15 @@ from mher_ros.robots.collision_model import Part
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Robot
 from mher_ros.robots.workspace import GoalError, place_workspace, Refusal
-from mher_ros.ros.bringup.node_spec import PolicyArguments
+from mher_ros.ros.bringup.node_spec import ObstacleArguments, PolicyArguments
 from mher_ros.ros.common.arm_driver import ArmDriver, model_text
+from mher_ros.ros.common.avoided_obstacles import AvoidedObstacles, check_planning_scene
 from mher_ros.ros.common.collision_markers import CollisionMarkers, scene_markers
 from mher_ros.ros.common.diagnostics import Latency
 from mher_ros.ros.common.markers import DeployMarkers, Motion
 from mher_ros.ros.common.process import StopRequest
 from mher_ros.ros.common.status import box_of, DeploymentStatus, Level, point_of
 from mher_ros.ros.deploy.goal_input import check_sent, GoalInput
-from mher_ros.ros.deploy.obstacle_input import ObstacleInput
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -41,7 +40,7 @@ MARKER = 1.1  # radius of the goal marker over that of the goal's ball: RViz pic
 
 
 @dataclasses.dataclass(frozen=True)
-class PolicyOptions(PolicyArguments):
+class PolicyOptions(ObstacleArguments, PolicyArguments):
     """Parameters of policy_node: the arguments of bringups, and further ones."""
 
     autostart: bool = option(True, 'configure and activate at start')
@@ -101,6 +100,7 @@ class Deployment:
         self.workspace = workspace = place_workspace(interface, robot)
         limits_joints = moves_joints or OUTPUTS[self.output].of_joints
         slots = arm.obstacle_slots() if limits_joints else None
+        check_planning_scene(options.planning_scene, slots)
         self._reachability = Reachability(
             arm, slots, keeps_orientation=not moves_joints, avoids_collisions=limits_joints
         )
@@ -147,13 +147,10 @@ class Deployment:
             lambda: self.counts_from,
         )
         self._active_since = 0  # time.monotonic_ns
-        self._obstacles: ObstacleInput | None = None
-        if slots is not None and isinstance(self.path.filter, JointFilter):
-            self.path.filter.avoid(slots)
-            self.driver.obstacles = ObstacleTracker(slots, robot.collision)
-            self._obstacles = ObstacleInput(
-                node, self.driver, self.driver.obstacles, self._goals.frames
-            )
+        self._obstacles: AvoidedObstacles | None = None
+        if slots is not None:
+            frames, scene = self._goals.frames, options.planning_scene
+            self._obstacles = AvoidedObstacles(node, self.driver, slots, robot, frames, scene)
         avoids = isinstance(self.path.filter, JointFilter) and len(arm.parts) > 0
         self._scene = scene_markers(arm) if avoids else []
         self._markers = DeployMarkers(node, fixed, self.motion, self._obstacle_markers)

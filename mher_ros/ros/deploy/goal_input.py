@@ -9,11 +9,11 @@ from geometry_msgs.msg import PointStamped, PoseStamped
 from mher_ros.control.safety_monitor import Status
 from mher_ros.robots.workspace import GoalError, point_text, Refusal
 from mher_ros.ros.common.arm_clock import STEADY, SteadyTimes
+from mher_ros.ros.common.frames import Frames, NotYetError
 from mher_ros.ros.common.geometry import numbers_of
 from mher_ros.ros.common.polled_topic import earliest_time
 from mher_ros.ros.common.raw_messages import MessageError
 from mher_ros.ros.common.status import ACCEPTED, DeploymentStatus, point_of
-from mher_ros.ros.deploy.frames import Frames, NotYetError
 from mher_ros.ros.deploy.interactive_goal import InteractiveGoal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

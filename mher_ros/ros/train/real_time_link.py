@@ -13,7 +13,9 @@ from mher_ros.options import OptionError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.workspace import GoalError
 from mher_ros.ros.common.arm_driver import ArmDriver
+from mher_ros.ros.common.avoided_obstacles import AvoidedObstacles, check_planning_scene
 from mher_ros.ros.common.diagnostics import Latency
+from mher_ros.ros.common.frames import Frames
 from mher_ros.ros.train.lockstep_link import ArmLink, ArmSilentError, FIRST_CONTACT, JointVectors
 from mher_ros.simulation.reach import Reach
 import numpy as np
@@ -22,7 +24,8 @@ from rclpy.node import Node
 
 QUIET = ('', Status.NO_GOAL.code, Status.STALE_GOAL.code)
 """Codes of dropped goals that are no failure."""
-WAITED_FOR = (Status.NO_STATE, Status.STALE_STATE, Status.CLOCK_STOPPED)
+OBSTACLES = (Status.OBSTACLE_LOST, Status.OBSTACLE_REFUSED)
+WAITED_FOR = (Status.NO_STATE, Status.STALE_STATE, Status.CLOCK_STOPPED, *OBSTACLES)
 """Statuses that may end without intervention before an episode."""
 OUTSIDE = 0.02  # largest distance of the tool outside its box at the start [m]
 PATIENCE = 0.05  # longest time between two checks whether to stop [s]
@@ -48,7 +51,9 @@ class RealTimeLink(ArmLink):
         timeout: float = 10.0,
         asked_to_stop: Callable[[], bool] = lambda: False,
         safety: SafetyOptions | None = None,
+        planning_scene: str = '',
     ) -> None:
+        """``planning_scene``: topic of MoveIt's planning scene; empty: none."""
         self._node, self._timeout, self._asked_to_stop = node, timeout, asked_to_stop
         robot = task.robot
         if not OUTPUTS[robot.output].of_joints:
@@ -72,6 +77,15 @@ class RealTimeLink(ArmLink):
         """Box of the tool: low and high corner (3,) [m]."""
         latency = Latency(1.0 / robot.command_rate)
         self.driver = ArmDriver(node, robot, task.arm, self._path, robot.output, latch, latency)
+        slots = task.arm.obstacle_slots()
+        check_planning_scene(planning_scene, slots)
+        self.obstacles: AvoidedObstacles | None = None
+        """Obstacles at run time; None: there cannot be any."""
+        if slots is not None:
+            self._frames = Frames(node, task.arm.base_frame)
+            self.obstacles = AvoidedObstacles(
+                node, self.driver, slots, robot, self._frames, planning_scene
+            )
         self._period = task.interface.control_period
         self._due = 0.0
         self.repeats = 0  # number of control periods without an action in time
@@ -130,6 +144,9 @@ class RealTimeLink(ArmLink):
         self._over.set()
         self._thread.join()
         self.driver.rest('train_node ends', Status.NO_GOAL.code)
+        if self.obstacles is not None:
+            self.obstacles.close()
+            self._frames.close()
         self.driver.close()
 
     def _run(self) -> None:
@@ -184,6 +201,8 @@ class RealTimeLink(ArmLink):
         self._log_waiting(f'the arm: {sentence}')
         is_new = status is Status.NO_STATE
         timeout = max(self._timeout, FIRST_CONTACT) if is_new else self._timeout
+        if waited > timeout and status in OBSTACLES:
+            raise self._error(status.code)
         if waited > timeout:
             raise ArmSilentError(
                 f'{sentence}, for {timeout:g} s ({self.driver}): is the arm, or sim_node, running '

@@ -17,6 +17,7 @@ from mher_ros.learning.run.session import ending_lines, plan_arguments, plan_tex
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot
+from mher_ros.ros.bringup.node_spec import ObstacleArguments
 from mher_ros.ros.common.arm_driver import model_text
 from mher_ros.ros.common.collision_markers import CollisionMarkers, scene_markers
 from mher_ros.ros.common.diagnostics import report_diagnostics
@@ -38,7 +39,7 @@ from std_srvs.srv import Trigger
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainOptions(RunArguments):
+class TrainOptions(ObstacleArguments, RunArguments):
     """Parameters of train_node; with ``resume``, defaults mean the values of the run."""
 
     task: str = option('fetch_reach', 'task to learn', choices=tuple(TASKS))
@@ -97,8 +98,23 @@ class TrainNode(Node):
             robot = load_robot(config.task.robot)
             text = model_text(self, robot, stop, max(options.arm_timeout, FIRST_CONTACT))
             reach = Reach(config.task, arm=ArmModel(robot, text))
-            return reach, RealTimeLink(self, reach, self._latch, options.arm_timeout, stop)
+            link = RealTimeLink(
+                self,
+                reach,
+                self._latch,
+                options.arm_timeout,
+                stop,
+                planning_scene=options.planning_scene,
+            )
+            return reach, link
+        if options.planning_scene:
+            raise OptionError(
+                "planning_scene takes '' in lockstep: only an arm that moves in real time avoids "
+                'obstacles from topics'
+            )
         task = make(config.task_name, config.task)
+        if isinstance(task, Reach) and task.arm.obstacle_slots() is not None:
+            self.get_logger().info('in lockstep, obstacles from topics are not avoided')
         kind = RobotLink if isinstance(task, Reach) else LockstepLink
         return task, kind(self, task, options.arm, options.arm_timeout, stop)
 
@@ -156,6 +172,8 @@ class TrainNode(Node):
             arm['ended_by'] = self.env.link.ended_by
             arm['nearest'] = path.nearest
             arm['speed_cap'], why = path.limits.speed, f': {path.monitor.reason}'
+            if self.env.link.obstacles is not None:
+                arm |= self.env.link.obstacles.figures()
         return TrainingStatus(
             'waiting_for_arm' if waits else progress.state,
             f'waiting for the arm for {waited:.0f} s{why}' if waits else progress.doing,

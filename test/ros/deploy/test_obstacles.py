@@ -9,6 +9,7 @@ from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.obstacle_slots import SLOTS
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.scene import CollisionOptions, Obstacle
+from mher_ros.ros.common.polled_topic import LATCHED
 from mher_ros.ros.common.status import ACCEPTED
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ def shared(shared_world, policy, tmp_path_factory):
     deployed = DeployedPolicy(shared_world, policy, 'joint_trajectory', **options)
     deployed.wait_until_active()
     deployed.wait_for_status(lambda status: status.state == 'no_goal')
+    deployed.robot_file = str(path)
     deployed.obstacles = deployed.peer.talk(MarkerArray, 'obstacles')
     yield deployed
     deployed.close()
@@ -42,13 +44,13 @@ def shared(shared_world, policy, tmp_path_factory):
 def deployed(shared):
     """Return the node, without obstacles, and with an arm that is at rest at the low corner."""
     publish(shared, marker(action=Marker.DELETEALL))
-    shared.wait_for_status(lambda status: status.obstacles == 0 and status.state != LOST)
+    shared.wait_for_status(lambda told: told.obstacles == 0 and told.state not in WITHOUT_GOALS)
     shared.go(LOW)
     shared.wait_until_reached()
     return shared
 
 
-LOST = 'obstacle_lost'
+LOST, REFUSED = WITHOUT_GOALS = 'obstacle_lost', 'obstacle_refused'
 
 
 def marker(position=(0.0, 0.0, 0.0), kind=Marker.SPHERE, **changes):
@@ -125,28 +127,72 @@ WRONG = {
     'frame_unknown': marker(frame='nowhere'),
     'bad_size': marker(scale=(0.1, 0.0, 0.1)),
     'bad_message': marker((0.0, float('nan'), 0.0)),
-    'unsupported': marker(kind=Marker.TEXT_VIEW_FACING),
+    'unsupported': marker(kind=Marker.MESH_RESOURCE),
 }
 
 
 @pytest.mark.parametrize('code', sorted(WRONG))
-def test_what_cannot_be_used_is_refused_and_that_is_said(deployed, code):
+def test_an_obstacle_that_cannot_be_used_stops_the_arm_until_it_is_deleted(deployed, code):
     before = deployed.status().obstacles_refused
-    publish(deployed, WRONG[code])
-    refused = deployed.wait_for_status(lambda status: status.obstacles_refused > before)
+    deployed.move()
+    deployed.expect_one_stop(lambda: publish(deployed, WRONG[code]))
+    refused = deployed.wait_for_status(lambda status: status.state == REFUSED)
+    assert refused.obstacles_refused > before
+    assert refused.last_drop == REFUSED
     assert refused.obstacle_answer == code
     assert refused.obstacle_text.startswith('block/7: ')
+    assert 'block/7' in refused.reason
     assert refused.obstacles == 0
     figures = deployed.peer.figures('policy_node')
     assert figures['obstacle_text'] == refused.obstacle_text
-    assert deployed.go() is not None  # there was none before: the arm may move
+    assert deployed.expect_no_goal_is_taken() == REFUSED
+    publish(deployed, marker(action=Marker.DELETE))
+    deployed.wait_for_status(lambda status: status.state == 'no_goal')
+    deployed.go()
 
 
-def test_more_than_there_are_slots_are_refused(deployed):
+def test_a_text_is_refused_and_the_arm_moves_on(deployed):
+    before = deployed.status().obstacles_refused
+    deployed.move()
+    publish(deployed, marker(kind=Marker.TEXT_VIEW_FACING, text='a table'))
+    deployed.wait_for_status(lambda status: status.obstacles_refused > before)
+    deployed.wait_until_reached()
+
+
+def test_more_than_there_are_slots_stop_the_arm(deployed):
+    deployed.move()
     publish(deployed, *(marker((0.0, 0.0, 3.0), id=number) for number in range(SLOTS + 1)))
-    full = deployed.wait_for_status(lambda status: status.obstacles == SLOTS)
+    full = deployed.wait_for_status(lambda status: status.state == REFUSED)
+    assert full.obstacles == SLOTS
     assert full.obstacle_answer == 'too_many'
     assert full.obstacle_text.startswith(f'block/{SLOTS}: ')
+    publish(deployed, marker(id=SLOTS, action=Marker.DELETE))
+    deployed.wait_for_status(lambda status: status.state == 'no_goal')
+    deployed.go()
+
+
+@pytest.mark.parametrize('qos', [LATCHED, 10], ids=['latched', 'volatile'])
+def test_every_publisher_is_received_and_a_latched_one_also_if_it_was_earlier(
+    world, policy, shared, qos
+):
+    """Each message once: the numbers of refusals say how often one was taken."""
+    publisher = world.peer().node.create_publisher(MarkerArray, 'obstacles', qos)
+    wrong = marker(kind=Marker.TEXT_VIEW_FACING)
+    if qos is LATCHED:
+        publisher.publish(MarkerArray(markers=[marker((0.0, 0.0, 3.0)), wrong]))
+    options = {'robot': shared.robot_file}
+    deployed = DeployedPolicy(world, policy, 'joint_trajectory', **options)
+    deployed.wait_until_active()
+    if qos is not LATCHED:
+        deployed.peer.wait_until(publisher.get_subscription_count, 'a subscriber')
+        publisher.publish(MarkerArray(markers=[marker((0.0, 0.0, 3.0)), wrong]))
+    deployed.wait_for_status(lambda status: status.obstacles_refused == 1)
+    publisher.publish(MarkerArray(markers=[marker((0.0, 0.0, 4.0), id=8), wrong]))
+    deployed.wait_for_status(lambda status: status.obstacles_refused == 2)
+    deployed.wait_for_heartbeats()
+    assert deployed.status().obstacles_refused == 2
+    assert deployed.status().obstacles == 2
+    deployed.close()
 
 
 def lose(deployed, how):

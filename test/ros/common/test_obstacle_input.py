@@ -1,17 +1,23 @@
 """Markers as obstacles: their frames, stamps, lifetimes and sizes."""
 
+import dataclasses
+import itertools
 import threading
 import time
 import types
 
 from arm_models import load_arm
 from builtin_interfaces.msg import Duration
-from mher_ros.control.obstacle_tracker import ObstacleTracker
+from geometry_msgs.msg import Point
+from mher_ros.control.filter.joint_filter import JointFilter
+from mher_ros.control.filter.motion_limiter import MotionLimiter, MotionLimits
 from mher_ros.robots.scene import CollisionOptions
 from mher_ros.robots.workspace import GoalError, Refusal
 from mher_ros.ros.common.arm_clock import ArmClock
-from mher_ros.ros.deploy.frames import NotYetError
-from mher_ros.ros.deploy.obstacle_input import MOST, ObstacleInput, PATIENCE
+from mher_ros.ros.common.avoided_obstacles import AvoidedObstacles
+from mher_ros.ros.common.frames import NotYetError
+from mher_ros.ros.common.marker_obstacles import read_markers
+from mher_ros.ros.common.obstacle_input import MOST, PATIENCE
 import numpy as np
 import pytest
 from rclpy.time import Time
@@ -44,16 +50,17 @@ class Taker:
 
     def __init__(self, node):
         self.frames, self.clock = Frames(), ArmClock(node)
-        self.slots = load_arm('panda', avoids_collisions=True)[1].obstacle_slots()
+        robot, arm = load_arm('panda', avoids_collisions=True)
         options = CollisionOptions(enabled=True, obstacle_timeout=1.0)
-        self.tracker = ObstacleTracker(self.slots, options)
-        driver = types.SimpleNamespace(lock=threading.Lock(), clock=self.clock)
-        self.input = ObstacleInput(node, driver, self.tracker, self.frames)
+        robot, self.slots = dataclasses.replace(robot, collision=options), arm.obstacle_slots()
+        path = types.SimpleNamespace(filter=joint_filter(arm))
+        driver = types.SimpleNamespace(lock=threading.Lock(), clock=self.clock, path=path)
+        self.obstacles = AvoidedObstacles(node, driver, self.slots, robot, self.frames)
+        self.tracker, self.input = driver.obstacles, self.obstacles._input
 
     def take(self, *markers, age=0.0):
         sent = time.time_ns() - round(1e9 * age)
-        info = {'source_timestamp': sent, 'received_timestamp': time.time_ns()}
-        self.input._take(MarkerArray(markers=list(markers)), info)
+        self.input.take(read_markers(MarkerArray(markers=list(markers))), sent)
         return self.input.figures()
 
     def names(self):
@@ -61,6 +68,11 @@ class Taker:
 
     def vertices(self, slot=0):
         return self.slots.parts[slot].solid.vertices
+
+
+def joint_filter(arm):
+    limiter = MotionLimiter(MotionLimits(), (-2.0, -2.0, -2.0), (2.0, 2.0, 2.0))
+    return JointFilter(arm, limiter, 0.01, is_velocity=False)
 
 
 @pytest.fixture
@@ -85,7 +97,7 @@ def test_a_box_in_another_frame_is_transformed(taker, w):
     vertices = taker.vertices()
     assert vertices.min(axis=0) == pytest.approx(np.array((1.0 - 0.1 - 0.2, 0.4, -0.1)))
     assert vertices.max(axis=0) == pytest.approx(np.array((1.0 - 0.1 + 0.2, 0.6, 0.5)))
-    (shown,) = (one for one in taker.input.markers() if one.action == Marker.ADD)
+    (shown,) = (one for one in taker.obstacles.markers() if one.action == Marker.ADD)
     assert (shown.header.frame_id, shown.pose.position.x) == ('base', pytest.approx(0.9))
 
 
@@ -180,4 +192,106 @@ def test_a_flood_is_cut(taker):
     told = taker.take(*(marker(number, at=(0.0, 0.0, 99.0)) for number in range(MOST + 1)))
     assert told['obstacle_answer'] == 'too_many'
     assert told['obstacles'] == len(taker.slots.is_used)
-    assert len(taker.input.markers()) == len(taker.slots.is_used)
+    assert len(taker.obstacles.markers()) == len(taker.slots.is_used)
+    for flood in range(3):
+        taker.take(*(marker(number, ns=f'flood{flood}') for number in range(MOST)))
+    assert taker.tracker.refused
+    for known in (taker.input._known, taker.tracker._refused):
+        assert len(known) <= MOST + 1
+    taker.take(*(marker(number, action=Marker.DELETE) for number in range(MOST)))
+    assert taker.tracker.refused  # it is not known which ones are left
+    taker.take(marker(action=Marker.DELETEALL))
+    assert taker.tracker.refused == ''
+
+
+NO_SOLIDS = [Marker.TEXT_VIEW_FACING, Marker.ARROW, Marker.LINE_LIST, Marker.LINE_STRIP]
+
+
+@pytest.mark.parametrize('kind', NO_SOLIDS)
+def test_what_is_no_solid_is_refused_without_effect_unless_it_replaces_one(taker, kind):
+    assert taker.take(marker(kind=kind))['obstacle_answer'] == 'unsupported'
+    assert taker.tracker.refused == ''
+    taker.take(marker())
+    taker.take(marker(kind=kind))
+    assert taker.tracker.problem(taker.clock.now())
+
+
+REFUSED = {
+    'bad_size': {'scale': (0.1, -0.1, 0.1)},
+    'bad_message': {'at': (0.0, 0.0, float('nan'))},
+    'unsupported': {'kind': Marker.MESH_RESOURCE},
+    'frame_unknown': {'frame': 'hall'},
+}
+
+
+@pytest.mark.parametrize('code', sorted(REFUSED))
+@pytest.mark.parametrize('end', ['delete', 'deleteall', 'usable', 'lifetime'])
+def test_a_solid_that_cannot_be_used_is_refused_until_it_is_gone_or_usable(taker, code, end):
+    taker.frames.problem = GoalError('there is none', Refusal.FRAME_UNKNOWN)
+    wrong = marker(**REFUSED[code])
+    if end == 'lifetime':
+        wrong.lifetime = Duration(nanosec=50_000_000)
+    assert taker.take(wrong)['obstacle_answer'] == code
+    assert taker.tracker.refused.startswith('a/0: ')
+    if end == 'lifetime':
+        time.sleep(0.06)
+        taker.input._work()
+    else:
+        deleted = {'delete': Marker.DELETE, 'deleteall': Marker.DELETEALL, 'usable': Marker.ADD}
+        taker.take(marker(action=deleted[end]))
+    assert taker.tracker.refused == ''
+    assert taker.names() == (['a/0'] if end == 'usable' else [])
+
+
+def test_too_many_that_wait_for_their_transforms_are_refused(taker):
+    taker.frames.problem = NotYetError('not yet', Refusal.FRAME_UNKNOWN)
+    for part in range(3):
+        taker.take(*(marker(100 * part + number, frame='hall') for number in range(100)))
+    assert len(taker.input._waiting) <= MOST
+    assert taker.tracker.refused
+
+
+def test_one_that_waited_does_not_replace_a_later_one(taker):
+    taker.frames.problem = NotYetError('not yet', Refusal.FRAME_UNKNOWN)
+    taker.take(marker(frame='hall'))
+    taker.take(marker(at=(0.7, 0.0, 0.0)))
+    taker.frames.problem = None
+    taker.input._work()
+    assert taker.vertices().mean(axis=0) == pytest.approx((0.7, 0.0, 0.0))
+
+
+def test_lists_are_several_obstacles_and_are_replaced_as_a_whole(taker):
+    places = [(0.0, 0.0, 0.0), (0.5, 0.0, 0.0), (1.0, 0.0, 0.0)]
+    points = [Point(x=x, y=y, z=z) for x, y, z in places]
+    taker.take(marker(kind=Marker.CUBE_LIST, points=points, scale=(0.1, 0.1, 0.1)))
+    assert taker.names() == ['a/0#0', 'a/0#1', 'a/0#2']
+    middles = [taker.vertices(taker.tracker.slots[name]).mean(axis=0) for name in taker.names()]
+    assert np.array(middles) == pytest.approx(np.array(places) + (0.5, 0.1, 0.2))
+    taker.take(marker(kind=Marker.SPHERE_LIST, points=points[:2], scale=(0.1, 0.1, 0.1)))
+    assert taker.names() == ['a/0#0', 'a/0#1']
+    assert taker.slots.parts[taker.tracker.slots['a/0#0']].solid.radius == 0.05
+    taker.take(marker(kind=Marker.SPHERE_LIST, points=points * 10))
+    assert taker.tracker.problem(taker.clock.now())
+    taker.take(marker())
+    assert taker.names() == ['a/0']
+    assert taker.tracker.problem(taker.clock.now()) == ''
+    taker.take(marker(action=Marker.DELETE))
+    assert taker.names() == []
+
+
+def test_triangles_are_their_convex_hull(taker):
+    corners = list(itertools.product((-1.0, 1.0), repeat=3))
+    points = [Point(x=x, y=y, z=z) for x, y, z in corners * 2]
+    taker.take(marker(kind=Marker.TRIANGLE_LIST, points=points, scale=(0.1, 0.2, 0.3)))
+    vertices = taker.vertices()
+    assert len(vertices) == 8
+    assert vertices.min(axis=0) == pytest.approx(np.array((0.4, -0.1, -0.1)))
+    assert vertices.max(axis=0) == pytest.approx(np.array((0.6, 0.3, 0.5)))
+    (shown,) = (one for one in taker.obstacles.markers() if one.action == Marker.ADD)
+    assert shown.type == Marker.TRIANGLE_LIST
+    assert len(shown.points) == 3 * 12
+    flat = [Point(x=x, y=y) for x, y in itertools.product((-1.0, 1.0), repeat=2)]
+    taker.take(marker(kind=Marker.TRIANGLE_LIST, points=flat[:3], scale=(0.1, 0.2, 0.3)))
+    thick = np.ptp(taker.vertices(), axis=0)
+    assert thick == pytest.approx((0.2, 0.4, 0.0), abs=1e-3)
+    assert thick[2] > 0.0
