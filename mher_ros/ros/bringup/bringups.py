@@ -83,6 +83,7 @@ class DeploySim(PolicyBringup):
             'robot': self.robot,
             'output': self.output,
             'stepping': 'realtime',
+            **self._values(ObstacleArguments),
         }
         return [mher_node('sim_node', Role.NEEDED, arm), *self._policy_and_windows()]
 

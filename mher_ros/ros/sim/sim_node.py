@@ -9,7 +9,7 @@ from mher_ros.interface import Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Topics
-from mher_ros.ros.bringup.node_spec import ROBOT_HELP
+from mher_ros.ros.bringup.node_spec import ObstacleArguments, ROBOT_HELP
 from mher_ros.ros.common.diagnostics import report_diagnostics
 from mher_ros.ros.common.parameters import declare
 from mher_ros.ros.common.polled_topic import RELIABLE_QUEUE
@@ -20,6 +20,7 @@ from mher_ros.ros.common.spinning import spinning
 from mher_ros.ros.common.status import Level, SimulationStatus, StatusPublisher
 from mher_ros.ros.sim.command_input import ActionInput, RobotInput
 from mher_ros.ros.sim.display_topics import DisplayTopics, PUBLISHING
+from mher_ros.ros.sim.plant_obstacles import PlantObstacles
 from mher_ros.simulation.plant import Plant, TaskPlant
 from mher_ros.simulation.reach import simulated_robot
 from mher_ros.tasks import PAPER_TASKS
@@ -32,7 +33,7 @@ GIVE_UP = 1.0  # delay that is no longer caught up [s]
 
 
 @dataclasses.dataclass(frozen=True)
-class SimOptions:
+class SimOptions(ObstacleArguments):
     task: str = option('fetch_reach', 'task whose arm to simulate', choices=tuple(PAPER_TASKS))
     robot: str = option(
         '',
@@ -105,6 +106,13 @@ class SimNode(Node):
             self.options.publish_robot_description,
             self.options.publish_tf,
         )
+        # Not in lockstep: there, the time at which an obstacle comes would be arbitrary.
+        self._obstacles: PlantObstacles | None = None
+        if self.options.robot and self.options.stepping == 'realtime':
+            scene = self.options.planning_scene
+            self._obstacles = PlantObstacles(self, self._plant, self._lock, scene)
+        elif self.options.planning_scene:
+            raise OptionError("planning_scene takes '' without a robot, and in lockstep")
         # Before the service: a client that finds the service also finds the status.
         self._status = StatusPublisher(self, self._make_status)
         self.create_service(Trigger, '~/reset', self._on_reset)
@@ -258,6 +266,7 @@ class SimNode(Node):
                 number,
                 deepest,
                 between,
+                **({} if self._obstacles is None else self._obstacles.figures()),
             )
 
     def _diagnose(self) -> tuple[SimulationStatus, dict[str, str]]:
