@@ -10,6 +10,7 @@ from mher_ros.control.obstacle_tracker import ObstacleError
 from mher_ros.options import OptionError
 from mher_ros.robots.description import Pose
 from mher_ros.robots.obstacle_slots import SLOTS
+from mher_ros.robots.scene import LARGEST
 from mher_ros.robots.workspace import Refusal
 from mher_ros.ros.common.arm_clock import STEADY
 from mher_ros.ros.common.geometry import numbers_of
@@ -34,7 +35,7 @@ SCENE = 'planning_scene'
 SERVICE = 'get_planning_scene'
 DEPTH = 100
 ASK_AGAIN = 1.0  # time between two requests of the whole scene [s]
-PLATE, THICK = 20.0, 0.02
+PLATE, THICK = LARGEST, 0.02
 """Edge and thickness of the box that a plane is taken for [m]."""
 LEAST_NORMAL = 1e-6  # length of the normal of a plane
 ADD, REMOVE, APPEND, MOVE = (bytes([number]) for number in range(4))
