@@ -1,5 +1,6 @@
 """Obstacles at run time that an arm avoids."""
 
+import functools
 import time
 
 from geometry_msgs.msg import Point
@@ -8,6 +9,7 @@ from mher_ros.control.obstacle_tracker import ObstacleTracker
 from mher_ros.options import OptionError
 from mher_ros.robots.obstacle_slots import ObstacleSlots, SLOTS
 from mher_ros.robots.robot import Robot
+from mher_ros.robots.solids import Solid
 from mher_ros.ros.common.arm_driver import ArmDriver
 from mher_ros.ros.common.frames import Frames
 from mher_ros.ros.common.geometry import set_quaternion, set_vector
@@ -44,7 +46,7 @@ class AvoidedObstacles:
         safety_filter.avoid(slots)
         self.lock, self._clock, self._base = driver.lock, driver.clock, frames.base
         self._tracker = driver.obstacles = ObstacleTracker(slots, robot.collision)
-        self._shown: dict[str, Marker] = {}
+        self._shapes: dict[str, Shape] = {}
         self._input = ObstacleInput(node, self, frames, planning_scene)
         self.figures = self._input.figures
 
@@ -60,12 +62,12 @@ class AvoidedObstacles:
             self._tracker.remove(name)
         known_at = now - max(0, age) / SECOND
         wrong = self._tracker.put(name, shape.solid, known_at, now, change.moves)
-        self._shown[name] = _marker(shape)
+        self._shapes[name] = shape
         return wrong
 
     def remove(self, name: str) -> None:
         self._tracker.remove(name)
-        self._shown.pop(name, None)
+        self._shapes.pop(name, None)
 
     def lose(self, name: str, reason: str) -> None:
         self._tracker.lose(name, reason)
@@ -74,7 +76,7 @@ class AvoidedObstacles:
         """Return the obstacles as markers in the base frame; free slots delete theirs."""
         found = [Marker(action=Marker.DELETE, type=Marker.CUBE) for _ in range(SLOTS)]
         for name, slot in self._tracker.slots.items():
-            found[slot] = self._shown[name]
+            found[slot] = _marker(self._shapes[name])
         for slot, marker in enumerate(found):
             marker.ns, marker.id, marker.header.frame_id = 'obstacles', slot, self._base
         return found
@@ -108,6 +110,12 @@ def _marker(shape: Shape) -> Marker:
         'hull': (1.0, 1.0, 1.0),
     }[shape.kind]
     if shape.hull is not None:
-        corners = shape.hull.vertices[ConvexHull(shape.hull.vertices).simplices]
-        marker.points = [Point(x=x, y=y, z=z) for x, y, z in corners.reshape(-1, 3).tolist()]
+        marker.points = _corners(shape.hull)
     return marker
+
+
+@functools.lru_cache(maxsize=2 * SLOTS)
+def _corners(hull: Solid) -> list[Point]:
+    """Return the corners of the triangles of a hull, three for each."""
+    corners = hull.vertices[ConvexHull(hull.vertices).simplices]
+    return [Point(x=x, y=y, z=z) for x, y, z in corners.reshape(-1, 3).tolist()]

@@ -38,7 +38,9 @@ def nodes():
 
 
 def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes):
-    found = nodes('deploy_sim', robot='panda', policy='runs/a', speed='0.1')
+    found = nodes(
+        'deploy_sim', robot='panda', policy='runs/a', speed='0.1', planning_scene='scene'
+    )
     assert {name: node.role for name, node in found.items()} == {
         'sim_node': Role.NEEDED,
         'policy_node': Role.MAIN,
@@ -47,6 +49,7 @@ def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes)
         'robot': 'panda',
         'output': 'robot',
         'stepping': 'realtime',
+        'planning_scene': 'scene',
     }
     assert found['policy_node'].parameters == {
         'robot': 'panda',
@@ -55,6 +58,7 @@ def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes)
         'output': 'robot',
         'outside': 'reject',
         'speed': 0.1,
+        'planning_scene': 'scene',
     }
 
 
@@ -68,6 +72,7 @@ def test_for_a_real_arm_nothing_but_the_policy_is_started(nodes):
         'output': 'twist',
         'outside': 'project',
         'speed': 0.0,
+        'planning_scene': '',
         'autostart': False,
     }
 
