@@ -78,6 +78,8 @@ def test_an_obstacle_blocks_the_arm_until_it_is_deleted(arm):
     arm.peer.wait_until(lambda: arm.pan() > 0.1, 'it moves')
     for _ in range(WEAK):
         assert arm.pan() < HALF
+    touched = arm.wait_for_status(lambda status: status.contacts)
+    assert 'block/7' in touched.contact_between
     arm.publish(action=Marker.DELETE)
     arm.wait_for_status(lambda status: status.obstacles == 0)
     arm.wait_for_pan(PAN)
