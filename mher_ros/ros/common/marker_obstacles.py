@@ -51,7 +51,7 @@ class MarkerTopic:
     def __init__(self, node: Node, take: Callable[[list[Change], int], None]) -> None:
         """Call ``take`` with changes, and the system time [ns] at which they were sent."""
         self._node, self._pass_on = node, take
-        self._sent: deque[int] = deque(maxlen=4 * DEPTH)
+        self._sent: deque[tuple[int, int]] = deque(maxlen=4 * DEPTH)
         # One that asks for latched messages gets none from other publishers, and the other one
         # no earlier message. The first is that of earlier messages, which are read first.
         quiet = SubscriptionEventCallbacks(use_default_callbacks=False)
@@ -72,8 +72,8 @@ class MarkerTopic:
             self._node.destroy_subscription(subscription)
 
     def _take(self, message: MarkerArray, info: Any) -> None:
-        sent = info['source_timestamp']
-        if sent and sent in self._sent:
+        sent = info['source_timestamp'], info['publication_sequence_number']
+        if all(sent) and sent in self._sent:
             return  # both subscriptions receive what a latched publisher sends
         self._sent.append(sent)
         self._pass_on(read_markers(message), earliest_time(info))
