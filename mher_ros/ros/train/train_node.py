@@ -71,7 +71,9 @@ class TrainNode(Node):
         task, link = self._connect()
         arm = task.arm if isinstance(task, Reach) else None
         scene = [] if arm is None else scene_markers(arm)
-        self._markers = TrainMarkers(self, task.interface, lambda: scene)
+        at_run_time = link.obstacles if isinstance(link, RealTimeLink) else None
+        others = list if at_run_time is None else at_run_time.markers
+        self._markers = TrainMarkers(self, task.interface, lambda: scene + others())
         if arm is not None and arm.parts:
             self._collision_markers = CollisionMarkers(self, arm, link.positions)
         self.env = ArmEnv(task, link, self._markers.take)

@@ -156,6 +156,12 @@ def test_a_run_ends_when_an_obstacle_cannot_be_used_and_waits_for_that_at_its_st
     publisher.publish(wall((0.0, 0.0, 3.0)))
     used = statuses.wait_for(lambda told: told.obstacles == 1)
     assert used.obstacles_refused == 0
+    markers = peer.listen(MarkerArray, 'train_node/markers')
+    markers.wait_for(
+        lambda shown: any(
+            one.ns == 'obstacles' and one.action == Marker.ADD for one in shown.markers
+        )
+    )
     publisher.publish(wall((0.4, 0.1, 0.3), id=8, kind=Marker.MESH_RESOURCE))
     told = statuses.wait_for(lambda told: told.ended_by)
     assert told.ended_by == told.arm == 'obstacle_refused'
