@@ -4,7 +4,7 @@ import math
 
 from mher_ros.control.filter.collision_limit import CollisionLimit, LATE, ObstacleLimit
 from mher_ros.control.filter.motion_limiter import MotionLimiter
-from mher_ros.control.filter.motion_qp import MotionError, MotionQP
+from mher_ros.control.filter.motion_qp import MotionError, MotionQP, NO_LIMIT
 from mher_ros.control.filter.safety_filter import SafetyFilter
 from mher_ros.control.filter.singularity_limit import SingularityLimit
 from mher_ros.control.motion import JointVelocities, length, Motion
@@ -36,7 +36,7 @@ ON_A_FACE = 1e-9  # rounding error of a distance from the box [m]
 SINGULAR = 1e-4 * np.eye(3)  # limits such a change near a singularity [m^2]
 SAMPLES, SAMPLED = 8, 0.95
 """Parts of a braking motion of joints that are checked; share of the acceleration for them."""
-CUTS = 6  # most planes that approximate the limits of the tool's speed and acceleration
+CUTS = 6  # QPs, each with planes that approximate the limits of the tool where the last left them
 TOUCHES = 1e-3  # share by which the QP may exceed such a limit: its solution is certified anyway
 ROUNDING = 1.0 - 1e-9
 HELD = 0.1  # share of the speed below which a singularity holds the arm back
@@ -272,26 +272,29 @@ class JointFilter(SafetyFilter):
         jacobian, last = self._qp.jacobian[:3], self.tool_velocity
         least, most = self._limiter.velocities_at(self.tool_position)
         near, near_bounds = self._collision_rows()
-        rows = np.concatenate((jacobian, -jacobian, near))
-        bounds = np.concatenate((most, -least, near_bounds))
+        rows = np.concatenate((jacobian, near))
+        lower = np.concatenate((least, np.full(len(near), -NO_LIMIT)))
+        upper = np.concatenate((most, near_bounds))
         speed, change = SPEED * self._speed, self._planned * self._acceleration
+        low, high = self._qp.joint_limits(self.joint_velocities, self._change)
         nearest = self._braked()
         for _ in range(CUTS):
-            found = self._qp.nearest(wanted, self.joint_velocities, self._change, rows, bounds)
+            found = self._qp.nearest(wanted, low, high, rows, lower, upper)
             if found is None:
                 break
             nearest, velocity = found, jacobian @ found
-            for size, centre, radius in (
-                (length(velocity), 0.0 * last, speed),
-                (length(velocity - last), last, change),
-            ):
+            normals, radii = [], []
+            for centre, radius in ((np.zeros(3), speed), (last, change)):
+                away = velocity - centre
+                size = length(away)
                 if size > radius * (1.0 + TOUCHES):
-                    normal = (velocity - centre) / size
-                    rows = np.vstack((rows, normal @ jacobian))
-                    bounds = np.append(bounds, radius + float(normal @ centre))
-                    break
-            else:
+                    normals.append(away / size)
+                    radii.append(radius + float(away @ centre) / size)
+            if not normals:
                 break
+            rows = np.concatenate((rows, np.array(normals) @ jacobian))
+            lower = np.concatenate((lower, np.full(len(radii), -NO_LIMIT)))
+            upper = np.concatenate((upper, radii))
         return nearest
 
     def _off_faces(self, wanted: Vector) -> Vector:

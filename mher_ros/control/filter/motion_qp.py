@@ -73,7 +73,7 @@ class MotionQP:
         self._damping = DAMPING * np.eye(arm.model.nv)
         self._posture_weights = np.zeros_like(self._damping)
         self._posture_weights[dofs, dofs] = POSTURE_COST**2
-        self._no_rows = np.empty((0, arm.model.nv))
+        self._no_rows, self._identity = np.empty((0, arm.model.nv)), np.eye(count)
 
     def prepare(
         self, positions: Vector, orientation: Vector, room: tuple[Vector, Vector] | None = None
@@ -146,30 +146,37 @@ class MotionQP:
             )
         return np.asarray(solution)[self._dofs]
 
+    def joint_limits(self, last: Vector, change: Vector) -> tuple[Vector, Vector]:
+        """
+        Return the least and the largest velocities (k,) of the joints.
+
+        They differ from ``last`` (k,) by at most ``change`` (k,).
+        """
+        least, most = last - change, last + change
+        dofs = self._dofs
+        return self._lower[dofs].clip(least, most), self._upper[dofs].clip(least, most)
+
     def nearest(
         self,
         velocities: Vector,
-        last: Vector,
-        change: Vector,
+        low: Vector,
+        high: Vector,
         rows: Vector,
-        bounds: Vector,
+        lower: Vector,
+        upper: Vector,
     ) -> Vector | None:
         r"""
-        Return the velocities (k,) nearest to ``velocities`` (k,) that keep the joints' limits.
+        Return the velocities (k,) nearest to ``velocities`` (k,) from ``low`` to ``high`` (k,).
 
-        They differ from ``last`` (k,) by at most ``change`` (k,), and :math:`r_i \dot q \le b_i`
-        holds for ``rows`` (m, k) and ``bounds`` (m,). None: there is no solution.
+        :math:`l_i \le r_i \dot q \le u_i` holds for ``rows`` (m, k), ``lower`` and ``upper`` (m,).
+        None: there is no solution.
         """
-        dofs = self._dofs
         solution, _, code, _ = daqp.solve(
-            np.eye(len(dofs)),
+            self._identity,
             -velocities,
             rows,
-            np.append(np.clip(self._upper[dofs], last - change, last + change), bounds),
-            np.append(
-                np.clip(self._lower[dofs], last - change, last + change),
-                np.full(len(bounds), -NO_LIMIT),
-            ),
+            np.concatenate((high, upper)),
+            np.concatenate((low, lower)),
             primal_tol=TOLERANCE,
         )
         return np.asarray(solution) if code == 1 and math.isfinite(solution.sum()) else None
