@@ -4,44 +4,22 @@ import dataclasses
 import itertools
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from mher_ros.control.reachability import corners_of, IkResult, one_turn_limits, Reachability
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface, Vector
-from mher_ros.robots.arm_model import ArmModel, condition_number, read_description, TOOL
+from mher_ros.robots.arm_model import ArmModel, read_description
 from mher_ros.robots.model_file import find_file, read_model
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION, RobotError, Span
 from mher_ros.robots.workspace import place_workspace, point_text, Workspace
+from mher_ros.simulation.home_proposal import HomeProposal, Proposal
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.reach import simulated_robot
-import mujoco
+from mher_ros.simulation.workspace_places import Place, WorkspacePlaces
 import numpy as np
 
-NEAR_LIMIT = 0.1  # least distance of a joint from its limit in a proposal [rad or m]
-SAMPLES, TRIED = 2000, 20  # random postures for a new home; number of the best that are tried
 DEFAULTS = (('speed', 0.25, 'm/s'), ('acceleration', 1.0, 'm/s^2'), ('command_rate', 100.0, 'Hz'))
-FREE = 0.15  # least distance of a proposed workspace from the axis of the base [m]
-OFFSETS = (0.0, -0.1, 0.1, -0.2, 0.2)  # of a workspace from the tool at home, on each axis [m]
-
-
-class Place(NamedTuple):
-    """A point of the workspace, and how the arm reaches it from home."""
-
-    name: str
-    position: Vector  # (3,) [m]
-    ik: IkResult
-    joint: str  # the joint nearest to a limit
-    margin: float  # its distance from the limit [rad or m]
-    condition: float  # condition number of the Jacobian; with rotation from six joints on
-
-
-class Proposal(NamedTuple):
-    """A home, and a workspace around it whose corners the arm reaches."""
-
-    home: dict[str, float]
-    origin: tuple[float, ...]  # (3,) [m]
 
 
 class RobotCheck:
@@ -50,8 +28,7 @@ class RobotCheck:
     def __init__(self, robot: Robot, interface: TaskInterface, urdf: Path | None = None) -> None:
         text = _model_text(robot, urdf)
         self.robot, self.arm, self._interface = robot, ArmModel(robot, text), interface
-        self._reachability = Reachability(self.arm, avoids_collisions=False)
-        self._data, self._site = mujoco.MjData(self.arm.model), self.arm.model.site(TOOL).id
+        self._postures = WorkspacePlaces(self.arm)
         self.limits = _limits(robot, self.arm, text)  # of each joint by name: value, source
         self.home = np.array([robot.home.get(name, 0.0) for name in self.arm.state_names])
         """Positions of ``state_names`` at home (n,)."""
@@ -63,10 +40,16 @@ class RobotCheck:
         of_home = self._problems_of_home()
         problems = of_home + self._problems_of_workspace()
         if problems:
-            self.proposal = self._propose([] if of_home else [self.home])
+            search = HomeProposal(self._postures, interface, robot.workspace.scale)
+            self.proposal = search.find(self.home, is_kept=not of_home)
             if self.proposal is None:
                 problems.append('no home was found from which the arm reaches such a workspace')
         self.problems = tuple(problems)  # one sentence each
+
+    @property
+    def links(self) -> Vector:
+        """Positions of base, joints and tool at home (n + 2, 3) [m]."""
+        return self._postures.links(self.home)
 
     @property
     def simulated_outputs(self) -> tuple[str, ...]:
@@ -112,7 +95,9 @@ class RobotCheck:
                 'all of the workspace is reached from home, with the tool turned by up to '
                 f'{math.degrees(turned):.0f} °'
             )
-        singular = [place.name for place in self.places if self._is_singular(place.condition)]
+        singular = [
+            place.name for place in self.places if self._postures.is_singular(place.condition)
+        ]
         if singular:
             lines.append(f'close to a singularity, where the arm is slow: {", ".join(singular)}')
         if self.proposal is not None:
@@ -162,7 +147,7 @@ class RobotCheck:
                 problems.append(
                     f'home.{name} is expected from {low:g} to {high:g}, got {position:g}'
                 )
-        if self.robot.home and self._is_singular(self._condition(self.home)):
+        if self.robot.home and self._postures.is_singular(self._postures.condition(self.home)):
             problems.append('home is close to a singularity: the tool can hardly move')
         return problems
 
@@ -174,7 +159,7 @@ class RobotCheck:
                 f'workspace.origin is expected: the centre of the workspace of {task} on this arm'
             ]
         self.workspace = place_workspace(self._interface, robot)
-        self.places = self._places(self.workspace, self.home)
+        self.places = self._postures.places(self.workspace, self.home)
         missed = [place.name for place in self.places if not place.ik.reached]
         if not missed:
             return []
@@ -183,118 +168,12 @@ class RobotCheck:
             'of the workspace'
         ]
 
-    def _propose(self, homes: list[Vector]) -> Proposal | None:
-        """Return a home, preferably one of ``homes``, and a workspace that the arm reaches."""
-        for home in (*homes, *self._postures()):
-            origin = self._origin_at(home)
-            if origin is not None:
-                joints = dict(zip(self.arm.joint_names, np.round(home, 4).tolist(), strict=False))
-                return Proposal(joints, tuple(origin.tolist()))
-        return None
-
-    def _places(
-        self, workspace: Workspace, home: Vector, all_or_none: bool = False
-    ) -> tuple[Place, ...]:
-        """Return centre and corners; with ``all_or_none`` nothing if one is not reached."""
-        _, orientation = self.arm.tool_pose(home)
-        places = []
-        points = [(workspace.low + workspace.high) / 2.0, *corners_of(workspace)]
-        for number, point in enumerate(points):
-            result = self._reachability.solve(point, home, orientation)
-            if all_or_none and not result.reached:
-                return ()
-            joint, margin = self._margin(result.positions)
-            condition = self._condition(result.positions)
-            name = f'corner {number}' if number else 'centre'
-            places.append(Place(name, point, result, joint, margin, condition))
-        return tuple(places)
-
-    def _origin_at(self, home: Vector) -> Vector | None:
-        """Return the nearest suitable origin of the workspace around the tool at home."""
-        tool, _ = self.arm.tool_pose(home)
-        for offset in sorted(itertools.product(OFFSETS, repeat=3), key=lambda x: np.dot(x, x)):
-            origin = np.round(tool + offset, 3)
-            low, high = self._interface.goal_low, self._interface.goal_high
-            workspace = Workspace(low, high, origin, self.robot.workspace.scale)
-            if min(math.hypot(x, y) for x, y, _ in corners_of(workspace)) < FREE:
-                continue
-            places = self._places(workspace, home, all_or_none=True)
-            if places and all(
-                place.margin >= NEAR_LIMIT and not self._is_singular(place.condition)
-                for place in places
-            ):
-                return origin
-        return None
-
-    def _postures(self) -> list[Vector]:
-        """Return postures (n,) with a well-conditioned Jacobian, the best first."""
-        arm, random = self.arm, np.random.default_rng(0)
-        low, high = one_turn_limits(arm.lower, arm.upper)
-        scored = []
-        for joints in random.uniform(low, high, (SAMPLES, len(low))):
-            positions = self.home.copy()
-            positions[: len(joints)] = joints
-            scored.append((self._score(positions), positions))
-        scored.sort(key=lambda pair: -pair[0])
-        return [self._downward(posture) for score, posture in scored[:TRIED] if score > 0.0]
-
-    def _downward(self, positions: Vector) -> Vector:
-        """Return a posture with the tool at the same position, pointing down, if there is one."""
-        place, orientation = self.arm.tool_pose(positions)
-        axis, turn, down = np.empty(3), np.empty(4), np.empty(4)
-        mujoco.mju_rotVecQuat(axis, np.array((0.0, 0.0, 1.0)), orientation)
-        # The smallest rotation from the tool's axis to straight down.
-        mujoco.mju_quatZ2Vec(turn, -axis)
-        mujoco.mju_negQuat(turn, turn)
-        mujoco.mju_mulQuat(down, turn, orientation)
-        result = self._reachability.solve(place, positions, down)
-        return result.positions if result.reached else positions
-
-    def _score(self, positions: Vector) -> float:
-        """Return a score: high in front of the base, pointing down, far from a singularity."""
-        links, (_, margin) = self.links(positions), self._margin(positions)
-        tool, span = links[-1], np.ptp(links, axis=0).max()
-        if margin < 3.0 * NEAR_LIMIT or tool[0] < span / 3.0 or links[1:, 2].min() < 0.05:
-            return 0.0
-        aside = abs(tool[1]) / max(tool[0], 1e-6)
-        condition = self._condition(positions)
-        down = -self._data.site_xmat[self._site].reshape(3, 3)[2, 2]
-        return (1.1 + down) ** 2 / condition / (1.0 + 2.0 * aside)
-
-    def _margin(self, positions: Vector) -> tuple[str, float]:
-        """Return the commanded joint nearest to a limit, and its distance from it."""
-        arm = self.arm
-        joints = positions[: len(arm.joint_names)]
-        margins = np.minimum(joints - arm.lower, arm.upper - joints)
-        index = int(margins.argmin())
-        return (arm.joint_names[index] if margins[index] < math.inf else ''), margins[index]
-
-    def links(self, positions: Vector) -> Vector:
-        """Return the positions of base, joints and tool (n + 2, 3) [m]."""
-        data = self._data
-        data.qpos[:] = positions[self.arm.order]
-        mujoco.mj_kinematics(self.arm.model, data)
-        return np.vstack((np.zeros(3), data.xpos[1:], data.site_xpos[self._site]))
-
-    def _is_singular(self, condition: float) -> bool:
-        """Return whether the arm is slow with this condition number, near a singularity."""
-        return condition > self.robot.singularity.slow_at
-
-    def _condition(self, positions: Vector) -> float:
-        """Return the condition number of the tool's Jacobian by the commanded joints."""
-        arm, data = self.arm, self._data
-        self.links(positions)
-        mujoco.mj_comPos(arm.model, data)
-        jacobian = np.zeros((6, arm.model.nv))
-        mujoco.mj_jacSite(arm.model, data, jacobian[:3], jacobian[3:], self._site)
-        return condition_number(jacobian[:, np.argsort(arm.order)[: len(arm.joint_names)]])
-
 
 def draw_check(check: RobotCheck, path: Path) -> None:
     """Draw the arm at home and the workspace, from two sides, into a PNG file."""
     from matplotlib.figure import Figure
 
-    links = check.links(check.home)
+    links = check.links
     figure = Figure(figsize=(11, 5), layout='constrained')
     colours = ((True, 'tab:green', 'reached'), (False, 'tab:red', 'not reached'))
     for index, (elevation, azimuth) in enumerate(((20, -60), (0, -90)), 1):
