@@ -99,7 +99,7 @@ class Reachability:
         self._check_inside(goal)
         result = self.solve(goal, positions, orientation)
         if result.reached:
-            touching = self._touching(result.positions)
+            touching = self.touching(result.positions)
             if touching is not None and not self._is_free_nearby(goal, positions, orientation):
                 raise GoalError(
                     'a goal at which the arm touches nothing is expected; at '
@@ -177,7 +177,7 @@ class Reachability:
                     Refusal.INSIDE_OBSTACLE,
                 )
 
-    def _touching(self, positions: Vector) -> str | None:
+    def touching(self, positions: Vector) -> str | None:
         """Return which parts are too close to each other in a posture (n,); None: none are."""
         for model, distances in self._distances:
             pairs = np.flatnonzero(np.isfinite(model.clearances))  # empty slots have none
@@ -194,9 +194,7 @@ class Reachability:
     def _is_free_nearby(self, goal: Vector, positions: Vector, orientation: Vector | None) -> bool:
         """Return whether another posture reaches the goal without contact."""
         others = itertools.islice(self._results(goal, positions, orientation), 1, None)
-        return any(
-            result.reached and self._touching(result.positions) is None for result in others
-        )
+        return any(result.reached and self.touching(result.positions) is None for result in others)
 
     def solve_from_anywhere(self, goal: Vector) -> IkResult:
         """Return the best result from several postures, with any orientation of the tool."""

@@ -6,13 +6,14 @@ import math
 from pathlib import Path
 from typing import Any
 
+from mher_ros.control.reachability import Reachability
 from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface, Vector
 from mher_ros.robots.arm_model import ArmModel, read_description
-from mher_ros.robots.model_file import find_file, read_model
+from mher_ros.robots.description import some
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION, RobotError, Span
-from mher_ros.robots.workspace import place_workspace, point_text, Workspace
+from mher_ros.robots.workspace import GoalError, place_workspace, point_text, Workspace
 from mher_ros.simulation.home_proposal import HomeProposal, Proposal
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.reach import simulated_robot
@@ -26,14 +27,14 @@ class RobotCheck:
     """Checks a robot file against a model, ``urdf`` or the simulation's, and a workspace."""
 
     def __init__(self, robot: Robot, interface: TaskInterface, urdf: Path | None = None) -> None:
-        text = _model_text(robot, urdf)
-        self.robot, self.arm, self._interface = robot, ArmModel(robot, text), interface
+        modelled, text = _modelled(robot, urdf)
+        self.robot, self.arm, self._interface = robot, ArmModel(modelled, text), interface
         self._postures = WorkspacePlaces(self.arm)
-        self.limits = _limits(robot, self.arm, text)  # of each joint by name: value, source
+        self.limits = _limits(modelled, self.arm, text)  # of each joint by name: value, source
         self.home = np.array([robot.home.get(name, 0.0) for name in self.arm.state_names])
         """Positions of ``state_names`` at home (n,)."""
-        # Why it cannot be simulated, or only without forces; empty: it can.
-        self.not_simulated, self.no_forces = _simulation(robot)
+        # Why it cannot be simulated, or only without forces, and links that touch nothing there.
+        self.not_simulated, self.no_forces, self.untouched = _simulation(robot)
         self.workspace: Workspace | None = None
         self.places: tuple[Place, ...] = ()  # the centre and the corners of the workspace
         self.proposal: Proposal | None = None
@@ -44,6 +45,10 @@ class RobotCheck:
             self.proposal = search.find(self.home, is_kept=not of_home)
             if self.proposal is None:
                 problems.append('no home was found from which the arm reaches such a workspace')
+        self.refused: dict[str, str] = {}
+        """Why a goal at a place that the arm reaches is refused for a contact, by its name."""
+        if not of_home and OUTPUTS[robot.output].of_joints:
+            problems += self._contacts()
         self.problems = tuple(problems)  # one sentence each
 
     @property
@@ -73,6 +78,13 @@ class RobotCheck:
         ]
         if self.no_forces:
             lines.append(f'simulation    the arm passes through obstacles: {self.no_forces}')
+        if self.untouched:
+            lines.append(
+                'simulation    no contacts of these links, whose collision shapes it cannot use: '
+                f'{some(self.untouched)}'
+            )
+        if self.arm.unprotected:
+            lines.append(f'collisions    are not avoided for {self.arm.unprotected}')
         lines.append('')
         for joint, values in self.limits.items():
             text = ', '.join(f'{key} {value:g} ({of})' for key, (value, of) in values.items())
@@ -95,6 +107,7 @@ class RobotCheck:
                 'all of the workspace is reached from home, with the tool turned by up to '
                 f'{math.degrees(turned):.0f} °'
             )
+        lines += [f'goals at {name} are refused: {why}' for name, why in self.refused.items()]
         singular = [
             place.name for place in self.places if self._postures.is_singular(place.condition)
         ]
@@ -102,7 +115,7 @@ class RobotCheck:
             lines.append(f'close to a singularity, where the arm is slow: {", ".join(singular)}')
         if self.proposal is not None:
             home, origin = self.proposal
-            lines += ['', 'proposal (obstacles around the arm are not known):', 'home:']
+            lines += ['', 'proposal (obstacles are not considered):', 'home:']
             lines += [f'  {joint}: {position:.4f}' for joint, position in home.items()]
             lines += ['workspace:', f'  origin: [{", ".join(f"{part:.3f}" for part in origin)}]']
         return lines
@@ -118,6 +131,7 @@ class RobotCheck:
                 'nearest_joint': place.joint,
                 'margin': _finite(place.margin),
                 'condition': _finite(place.condition),
+                'refused': self.refused.get(place.name, ''),
             }
             for place in self.places
         ]
@@ -168,6 +182,18 @@ class RobotCheck:
             'of the workspace'
         ]
 
+    def _contacts(self) -> list[str]:
+        """Return what the arm touches at home, and find goals that are refused for a contact."""
+        reachability = Reachability(self.arm)
+        for place in self.places:
+            if place.ik.reached:
+                try:
+                    reachability.check_goal(place.position, self.home, None)
+                except GoalError as error:
+                    self.refused[place.name] = str(error)
+        touching = reachability.touching(self.home)
+        return [f'at home {touching} are too close to each other'] if touching else []
+
 
 def draw_check(check: RobotCheck, path: Path) -> None:
     """Draw the arm at home and the workspace, from two sides, into a PNG file."""
@@ -197,30 +223,35 @@ def draw_check(check: RobotCheck, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def _model_text(robot: Robot, urdf: Path | None) -> str | None:
-    """Return the URDF or MJCF; None: the robot file names a file."""
+def _modelled(robot: Robot, urdf: Path | None) -> tuple[Robot, str | None]:
+    """Return the robot with a file as its model, or the text of its model."""
     if urdf is not None:
-        return read_model(urdf)
+        return dataclasses.replace(robot, model=str(urdf.absolute())), None
     if robot.simulation_task:
-        return JointPlant(robot.simulation_task).description(robot.name)
+        return robot, JointPlant(robot.simulation_task).description(robot.name)
     if robot.model != ROBOT_DESCRIPTION:
-        return None
+        return robot, None
     if not robot.simulation_model:
         raise RobotError(
             f'robot {robot.name} takes its model from {ROBOT_DESCRIPTION}: name a file with it '
             '(--urdf FILE, or simulation_model in the robot file)'
         )
-    return read_model(find_file(robot.simulation_model, robot.folder))
+    return robot.simulated(), None
 
 
-def _simulation(robot: Robot) -> tuple[str, str]:
-    """Return why a robot cannot be simulated, and why not with forces; empty: it can."""
+def _simulation(robot: Robot) -> tuple[str, str, tuple[str, ...]]:
+    """
+    Return why a robot cannot be simulated, and why not with forces; empty: it can.
+
+    Also return the links whose collision shapes the simulation cannot use.
+    """
     if not robot.simulation_model:
-        return 'there is no simulation_model', ''
+        return 'there is no simulation_model', '', ()
     try:
-        return '', simulated_robot(robot).no_forces
+        arm = simulated_robot(robot)
     except MherError as error:
-        return str(error), ''
+        return str(error), '', ()
+    return '', arm.no_forces, arm.untouched
 
 
 def _limits(

@@ -38,6 +38,7 @@ def test_an_arm_that_comes_along_reaches_all_of_its_workspace(name, cube):
     assert check.simulated_outputs == tuple(name for name in OUTPUTS if name != 'none')
     text = '\n'.join(check.lines())
     assert all(joint in text for joint in robot.joints)
+    assert 'are not avoided' not in text
 
 
 @pytest.mark.parametrize('name', ['ur10', 'kinova'])
@@ -102,3 +103,24 @@ def test_a_model_that_comes_over_a_topic_needs_a_file(tmp_path, cube):
 def test_arm_and_workspace_are_drawn(tmp_path, cube):
     draw_check(RobotCheck(load_robot('panda'), cube), tmp_path / 'panda.png')
     assert (tmp_path / 'panda.png').read_bytes().startswith(b'\x89PNG')
+
+
+def scene_of_ur10(folder, scene):
+    origin = 'workspace: {origin: [0.7, 0.16, 0.5]}\n'
+    return load_robot(write_arm(folder, 'ur10', UR10_HOME + origin + scene))
+
+
+def test_contacts_at_home_and_at_goals_are_found(tmp_path, cube):
+    ball = 'scene: {ball: {shape: sphere, position: [0.85, 0.01, 0.632], radius: 0.03}}'
+    check = RobotCheck(scene_of_ur10(tmp_path, ball), cube)
+    assert list(check.refused) == ['corner 6'] and 'ball' in check.refused['corner 6']
+    assert not check.problems
+    floor = 'scene: {floor: {shape: plane, position: [0.0, 0.0, 0.9]}}'
+    problems = RobotCheck(scene_of_ur10(tmp_path, floor), cube).problems
+    assert any('at home' in problem and 'floor' in problem for problem in problems)
+
+
+def test_a_wall_for_links_that_there_are_not_is_an_error(tmp_path, cube):
+    wall = 'scene: {wall: {shape: plane, position: [0.0, -1.0, 0.0], links: [forearm]}}'
+    with pytest.raises(RobotError, match='forearm_link'):
+        RobotCheck(scene_of_ur10(tmp_path, wall), cube)
