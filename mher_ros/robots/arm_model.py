@@ -23,6 +23,7 @@ from mher_ros.robots.mjcf import read_mjcf
 from mher_ros.robots.model_file import find_file, parse_model, read_model
 from mher_ros.robots.obstacle_slots import ObstacleSlots
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION
+from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.urdf import read_urdf
 import mujoco
 import numpy as np
@@ -109,6 +110,11 @@ class ArmModel:
     def parts(self) -> tuple[Part, ...]:
         """Parts of the arm, and obstacles of the robot file; empty if avoidance is off."""
         return self._parts.parts
+
+    @property
+    def scene(self) -> tuple[Obstacle, ...]:
+        """Obstacles of the robot file; empty if avoidance is off."""
+        return self._robot.scene if self._robot.collision.enabled else ()
 
     @property
     def clearance(self) -> float:

@@ -34,7 +34,7 @@ class ReplayPage:
         self._arm.move(record.rest)
         self._drawings = Drawings(server)
         self._drawings.show('workspace', workspace_drawing(record.interface))
-        for index, drawing in enumerate(obstacle_drawings(record.parts)):
+        for index, drawing in enumerate(obstacle_drawings(record.scene)):
             self._drawings.show(f'obstacle_{index}', drawing)
         _look(server, record.interface, self._arm.centre())
         self._run_text = gui.add_markdown('')

@@ -38,8 +38,8 @@ class RunRecord:
             else TaskPlant(config.task_name, config.task)
         )
         self.urdf = arm.description(config.task_name)
-        self.parts = task.arm.parts if isinstance(task, Reach) else ()
-        """Of the arm, and obstacles that the safety filter kept it away from."""
+        self.scene = task.arm.scene if isinstance(task, Reach) else ()
+        """Obstacles of the robot file that the safety filter kept the arm away from."""
         self.rest = dict(zip(arm.joint_names, arm.joint_state()[0].tolist(), strict=True))
         """Joint positions before the first episode [rad or m]."""
         self._curve = _Watched(folder / PROGRESS, read_curve, np.empty((0, 3)))

@@ -82,7 +82,7 @@ def scene_markers(arm: ArmModel) -> list[Marker]:
     """Return the obstacles of the robot file."""
     return [
         drawn_marker(arm.base_frame, 'scene', index, one.kind, one.points, one.rgba, one.size)
-        for index, one in enumerate(obstacle_drawings(arm.parts))
+        for index, one in enumerate(obstacle_drawings(arm.scene))
     ]
 
 
