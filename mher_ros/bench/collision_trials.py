@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 from mher_ros.bench.collision_scenes import random_scene
 from mher_ros.bench.full_scale import Adversary, RandomJoints
 from mher_ros.bench.mink_arm import MinkArm
-from mher_ros.bench.plant_contacts import deepest_contact
 from mher_ros.control.command_path import CommandPath, Controller
 from mher_ros.control.filter.joint_filter import JointFilter
 from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.goal_controller import GoalController
-from mher_ros.control.motion import Command, length
+from mher_ros.control.motion import length
 from mher_ros.control.reachability import Reachability
 from mher_ros.control.safety_monitor import PROGRESS, SafetyOptions, Status
 from mher_ros.interface import TaskInterface
@@ -228,7 +227,6 @@ class World(DynamicArm):
     def __init__(self, robot: Robot, output: str, is_on: bool) -> None:
         collision = dataclasses.replace(robot.collision, enabled=is_on)
         super().__init__(dataclasses.replace(robot, collision=collision), output)
-        self._depth, self._touched = 0.0, ''
         self.times: list[float] = []
         self.pairs: list[int] = []
 
@@ -237,16 +235,10 @@ class World(DynamicArm):
         """Largest speed of a joint [rad/s or m/s]."""
         return float(np.abs(self.data.qvel).max())
 
-    def step(self, path: CommandPath) -> Command | None:
-        command = super().step(path)
-        self._look()
-        return command
-
     def carry_out(self, positions: Vector | None) -> None:
         """Carry out a command that no filter has seen; None: keep the last one."""
         self._plant.advance(positions)
         self.now += self.period
-        self._look()
 
     def settle(self, path: CommandPath) -> None:
         """Wait until the arm is at rest."""
@@ -258,14 +250,9 @@ class World(DynamicArm):
 
     def outcome(self, result: str, reason: str) -> Outcome:
         """Return the outcome of the motion that ends now."""
-        depth, touched = self._depth, self._touched
-        self._depth, self._touched = 0.0, ''
-        return Outcome(result, reason, depth, touched)
-
-    def _look(self) -> None:
-        depth, touched = deepest_contact(self.model, self.data)
-        if depth > self._depth:
-            self._depth, self._touched = depth, touched
+        contacts = self.contacts()
+        self.forget_contacts()
+        return Outcome(result, reason, contacts.deepest, contacts.between)
 
     def time_filter(self, path: CommandPath) -> None:
         """Record the CPU time of the filter for each command, and its number of active pairs."""

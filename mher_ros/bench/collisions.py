@@ -29,6 +29,7 @@ from mher_ros.experiments.provenance import cores
 from mher_ros.experiments.tables import Table
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot
+from mher_ros.simulation.contacts import TOUCH
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,7 +43,6 @@ BASELINES = [
 """Motions by kind and what avoids collisions; each has the same scenes and goals as the first."""
 GOALS_PER_SCENE = 10
 CROWDED = 0.2  # share of the motions that are also made in crowded scenes
-TOUCH = 0.001  # depth of a contact that counts as a penetration [m]
 MANY = 20  # active pairs of a command for which times are reported apart
 
 Results = dict[SceneTrial, SceneResult]

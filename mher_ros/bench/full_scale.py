@@ -1,6 +1,6 @@
 """Sources of joint velocities up to the limits: random ones, and ones that seek contacts."""
 
-from mher_ros.bench.plant_contacts import PlantDistances
+from mher_ros.bench.plant_distances import PlantDistances
 from mher_ros.control.motion import JointVelocities, Motion
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.simulation.dynamic_arm import DynamicArm

@@ -1,6 +1,6 @@
 """mink's own limits, as a baseline for the safety filter."""
 
-from mher_ros.bench.plant_contacts import in_order_of_types, PlantDistances
+from mher_ros.bench.plant_distances import in_order_of_types, PlantDistances
 from mher_ros.control.motion import length
 from mher_ros.robots.collision_model import HOME_SHARE
 from mher_ros.simulation.dynamic_arm import DynamicArm

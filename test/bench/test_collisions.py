@@ -16,6 +16,7 @@ from mher_ros.control.goal_controller import GoalController
 from mher_ros.control.safety_monitor import SafetyMonitor
 from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import place_workspace
+from mher_ros.simulation.contacts import TOUCH
 from mher_ros.simulation.dynamic_arm import DynamicArm
 from mher_ros.tasks import make
 import numpy as np
@@ -25,7 +26,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 TRIAL = SceneTrial('ur5e', 'joint_position', 'straight line', 'on', '', 1, 0, 4)
-DEEP = collisions.TOUCH
+DEEP = TOUCH
 HARD = {**dict.fromkeys(GOAL_KINDS, 5), **dict.fromkeys(MOTION_KINDS, 0)}
 """Scenes by kind of motion in which panda meets obstacles."""
 

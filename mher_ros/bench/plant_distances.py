@@ -1,4 +1,4 @@
-"""Contacts and distances in a simulation, as MuJoCo itself finds them."""
+"""Distances in a simulation, as MuJoCo itself finds them."""
 
 from typing import NamedTuple
 
@@ -18,21 +18,6 @@ class Near(NamedTuple):
     """[m]; negative in contact."""
     gradient: Vector
     """Of the distance by the joints (nv,) [m/rad, or 1]."""
-
-
-def deepest_contact(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[float, str]:
-    """Return the depth of the deepest contact [m] and what touches; (0, '') without contact."""
-    if not data.ncon:
-        return 0.0, ''
-    distances = data.contact.dist
-    worst = int(np.argmin(distances))
-    if distances[worst] >= 0.0:
-        return 0.0, ''
-    names = (
-        model.geom(geom).name or model.body(model.geom_bodyid[geom]).name
-        for geom in data.contact.geom[worst]
-    )
-    return -float(distances[worst]), ' and '.join(names)
 
 
 def colliding_pairs(model: mujoco.MjModel) -> NDArray[np.int_]:
