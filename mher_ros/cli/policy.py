@@ -138,7 +138,8 @@ EXPORT = Command(
     ),
 )
 CHECK = Command(
-    "check an arm's robot file: limits, home position, and the reachable part of the workspace",
+    "check an arm's robot file: limits, home position, contacts, and the reachable part of the "
+    'workspace',
     _check_robot,
     (
         argument('robot', 'YAML file, or a name in config/robots', metavar='ROBOT'),
