@@ -11,6 +11,7 @@ from mher_ros.errors import MherError
 from mher_ros.interface import TaskInterface, Vector
 from mher_ros.robots.arm_model import ArmModel, read_description
 from mher_ros.robots.description import some
+from mher_ros.robots.model_file import read_model
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION, RobotError, Span
 from mher_ros.robots.workspace import GoalError, place_workspace, point_text, Workspace
@@ -226,6 +227,7 @@ def draw_check(check: RobotCheck, path: Path) -> None:
 def _modelled(robot: Robot, urdf: Path | None) -> tuple[Robot, str | None]:
     """Return the robot with a file as its model, or the text of its model."""
     if urdf is not None:
+        read_model(urdf)  # says why it cannot be read, if so
         return dataclasses.replace(robot, model=str(urdf.absolute())), None
     if robot.simulation_task:
         return robot, JointPlant(robot.simulation_task).description(robot.name)
