@@ -177,6 +177,8 @@ def test_an_interrupt_gives_what_was_measured_so_far(policy, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A process in the background may ignore it, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             for line in process.stderr:

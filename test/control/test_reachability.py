@@ -120,7 +120,7 @@ def test_an_arm_comes_to_rest_where_it_was_foretold(monkeypatch, arm, name):
     wide = dataclasses.replace(
         robot, workspace=dataclasses.replace(robot.workspace, scale=2.0), box=None
     )
-    monkeypatch.setattr('command_path_arm.load_arm', lambda _: (wide, model))
+    monkeypatch.setattr('command_path_arm.load_arm', lambda *_: (wide, model))
     reachability = Reachability(model)
     space = workspace_of(robot, scale=2.0)
     told = []

@@ -327,7 +327,7 @@ def test_a_dry_run_shows_the_motion_and_commands_nothing(up, world, policy, mark
         )
     )
     topic = '/joint_trajectory'
-    assert peer.node.count_subscribers(topic) == 1
+    peer.wait_until(lambda: peer.node.count_subscribers(topic) == 1, 'sim_node is discovered')
     assert peer.node.count_publishers(topic) == 0
     run.signal(signal.SIGINT)
     assert run.end() == 0
