@@ -15,11 +15,11 @@ from mher_ros.ros.common.obstacle_changes import (
     check_finite,
     checked_shape,
     hull_shape,
-    LONGEST_NAME,
     MOST_POINTS,
     NOWHERE,
     pose_in,
     Shape,
+    short_name,
 )
 from mher_ros.ros.common.polled_topic import earliest_time
 from mher_ros.ros.common.raw_messages import SECOND
@@ -84,7 +84,7 @@ def read_markers(message: MarkerArray) -> list[Change]:
     changes: list[Change] = []
     later: set[str] = set()
     for index, marker in reversed(list(enumerate(message.markers))):
-        name = f'{marker.ns[:LONGEST_NAME]}/{marker.id}'
+        name = f'{short_name(marker.ns)}/{marker.id}'
         if marker.action == Marker.DELETEALL:
             changes.append(Change(MARKERS, kept=frozenset(later)))
         elif marker.action != Marker.DELETE:

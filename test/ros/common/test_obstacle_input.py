@@ -188,6 +188,14 @@ def test_a_faster_one_is_said(taker):
     assert (told['obstacle_answer'], told['obstacles_refused']) == ('too_fast', 0)
 
 
+def test_long_names_that_differ_only_at_their_ends_are_different_obstacles(taker):
+    one, other = (marker(ns=100 * 'long' + end) for end in 'ab')
+    assert taker.take(one, other)['obstacles'] == 2
+    assert max(map(len, taker.names())) < 120
+    other.action = Marker.DELETE
+    assert taker.take(other)['obstacles'] == 1
+
+
 def test_a_flood_is_cut(taker):
     told = taker.take(*(marker(number, at=(0.0, 0.0, 99.0)) for number in range(MOST + 1)))
     assert told['obstacle_answer'] == 'too_many'
