@@ -39,6 +39,9 @@ def add_obstacles(spec: Any, obstacles: Sequence[Obstacle]) -> None:
     if not solid:
         return
     body = spec.worldbody.add_body(name=BODY)
+    # It does not move, but MuJoCo finds no centre of mass for a body of planes.
+    body.explicitinertial, body.mass = True, 1.0
+    body.ipos, body.inertia = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
     for obstacle in solid:
         position, orientation = obstacle.pose
         body.add_geom(

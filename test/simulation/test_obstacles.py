@@ -110,6 +110,17 @@ def test_a_floor_is_solid_beyond_what_is_shown_of_it():
     assert not floor.solid.contains(np.array((0.8, 0.7, 0.001)))
 
 
+@pytest.mark.parametrize('name', ['fetch', 'ur5e'])
+def test_a_scene_of_planes_alone_is_simulated(name):
+    floor = Obstacle('floor', 'plane', (0.0, 0.0, -1.0))
+    wall = Obstacle('wall', 'plane', (-2.0, 0.0, 0.0), (0.0, 1.5708, 0.0))
+    plant = plant_of(dataclasses.replace(load_robot(name), scene=(floor, wall)))
+    for _ in range(5):
+        plant.advance(None)
+    assert {'floor', 'wall'} <= {plant.model.geom(n).name for n in range(plant.model.ngeom)}
+    assert plant.contacts().number == 0
+
+
 def test_an_arm_with_a_urdf_has_its_masses():
     plant = UrdfPlant(load_robot('panda'))
     link = plant.model.body('panda_link2')

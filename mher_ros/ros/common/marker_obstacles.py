@@ -15,14 +15,14 @@ from mher_ros.ros.common.obstacle_changes import (
     check_finite,
     checked_shape,
     hull_shape,
-    LONGEST_NAME,
     MOST_POINTS,
     NOWHERE,
     pose_in,
     Shape,
+    short_name,
 )
 from mher_ros.ros.common.polled_topic import earliest_time
-from mher_ros.ros.common.raw_messages import SECOND
+from mher_ros.ros.common.raw_messages import deserialise, MalformedError, SECOND
 import numpy as np
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
@@ -32,6 +32,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 MARKERS = 'markers'
 DEPTH = 10
 MOST = 256  # markers of a message that are obstacles
+MOST_BYTES = 512 * 1024
+"""Longest message that is read: reading 10,000 markers would delay commands by over 0.5 s."""
+UNREAD = 'a message'
+"""Name of the obstacles in messages that are not read; no marker has it."""
 MOVING = 'moving'
 """Namespace of obstacles that move, even if they have not yet."""
 NO_SOLIDS = (
@@ -62,6 +66,7 @@ class MarkerTopic:
                 cast(Any, self._take),
                 QoSProfile(depth=DEPTH, durability=durability),
                 event_callbacks=quiet,
+                raw=True,
             )
             for durability in (DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE)
         ]
@@ -71,12 +76,21 @@ class MarkerTopic:
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
 
-    def _take(self, message: MarkerArray, info: Any) -> None:
+    def _take(self, raw: bytes, info: Any) -> None:
         sent = info['source_timestamp'], info['publication_sequence_number']
         if all(sent) and sent in self._sent:
             return  # both subscriptions receive what a latched publisher sends
         self._sent.append(sent)
-        self._pass_on(read_markers(message), earliest_time(info))
+        self._pass_on(_changes_in(raw), earliest_time(info))
+
+
+def _changes_in(raw: bytes) -> list[Change]:
+    """Return the changes of a serialised message; if it cannot be read, it is refused."""
+    try:
+        return read_markers(deserialise(raw, MarkerArray, MOST_BYTES))
+    except MalformedError as error:
+        refused = ObstacleError(str(error), Refusal.BAD_MESSAGE)
+        return [Change(MARKERS, UNREAD, error=refused)]
 
 
 def read_markers(message: MarkerArray) -> list[Change]:
@@ -84,7 +98,7 @@ def read_markers(message: MarkerArray) -> list[Change]:
     changes: list[Change] = []
     later: set[str] = set()
     for index, marker in reversed(list(enumerate(message.markers))):
-        name = f'{marker.ns[:LONGEST_NAME]}/{marker.id}'
+        name = f'{short_name(marker.ns)}/{marker.id}'
         if marker.action == Marker.DELETEALL:
             changes.append(Change(MARKERS, kept=frozenset(later)))
         elif marker.action != Marker.DELETE:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import dataclasses
+import hashlib
 import math
 from typing import Any, NamedTuple
 
@@ -87,6 +88,14 @@ class Change:
     def is_removal(self) -> bool:
         """Whether an obstacle, or all of them, are removed."""
         return not self.shapes and self.error is None
+
+
+def short_name(name: str) -> str:
+    """Return a name of at most ``LONGEST_NAME`` characters; different ones stay different."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:32]
+    return f'{name[: LONGEST_NAME - len(digest) - 1]}~{digest}'
 
 
 def pose_in(message: Any) -> Pose:

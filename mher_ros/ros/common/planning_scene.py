@@ -19,11 +19,11 @@ from mher_ros.ros.common.obstacle_changes import (
     check_finite,
     checked_shape,
     hull_shape,
-    LONGEST_NAME,
     MOST_POINTS,
     NOWHERE,
     pose_in,
     Shape,
+    short_name,
 )
 from mher_ros.ros.common.polled_topic import earliest_time
 import mujoco
@@ -169,7 +169,7 @@ class SceneReader:
 
 def _name(object_id: str) -> str:
     """Return the name of an obstacle, which no marker has."""
-    return f'{object_id[:LONGEST_NAME]} ({SCENE})'
+    return f'{short_name(object_id)} ({SCENE})'
 
 
 def _refused(name: str, error: ObstacleError) -> Change:

@@ -16,7 +16,7 @@ from mher_ros.robots.workspace import GoalError, Refusal
 from mher_ros.ros.common.arm_clock import ArmClock
 from mher_ros.ros.common.avoided_obstacles import AvoidedObstacles
 from mher_ros.ros.common.frames import NotYetError
-from mher_ros.ros.common.marker_obstacles import read_markers
+from mher_ros.ros.common.marker_obstacles import MOST_BYTES, read_markers
 from mher_ros.ros.common.obstacle_input import MOST, PATIENCE
 import numpy as np
 import pytest
@@ -188,6 +188,14 @@ def test_a_faster_one_is_said(taker):
     assert (told['obstacle_answer'], told['obstacles_refused']) == ('too_fast', 0)
 
 
+def test_long_names_that_differ_only_at_their_ends_are_different_obstacles(taker):
+    one, other = (marker(ns=100 * 'long' + end) for end in 'ab')
+    assert taker.take(one, other)['obstacles'] == 2
+    assert max(map(len, taker.names())) < 120
+    other.action = Marker.DELETE
+    assert taker.take(other)['obstacles'] == 1
+
+
 def test_a_flood_is_cut(taker):
     told = taker.take(*(marker(number, at=(0.0, 0.0, 99.0)) for number in range(MOST + 1)))
     assert told['obstacle_answer'] == 'too_many'
@@ -201,6 +209,23 @@ def test_a_flood_is_cut(taker):
     taker.take(*(marker(number, action=Marker.DELETE) for number in range(MOST)))
     assert taker.tracker.refused  # it is not known which ones are left
     taker.take(marker(action=Marker.DELETEALL))
+    assert taker.tracker.refused == ''
+
+
+def test_a_message_that_is_too_long_to_read_is_refused_until_all_are_deleted(world):
+    peer, other = world.peer(), world.peer()
+    taker, sender = Taker(peer.node), other.talk(MarkerArray, 'obstacles')
+
+    def publish_until(markers, done):
+        sender.publish(MarkerArray(markers=markers))
+        peer.wait_until(done, 'the message', taker.input.figures)
+
+    other.wait_until(lambda: sender.get_subscription_count() >= 1, 'a subscription')
+    publish_until([marker()], lambda: taker.names() == ['a/0'])
+    publish_until([marker(ns='b', text=MOST_BYTES * 'x')], lambda: taker.tracker.refused)
+    assert taker.input.figures()['obstacle_answer'] == 'bad_message'
+    assert taker.names() == ['a/0']
+    publish_until([marker(action=Marker.DELETEALL)], lambda: not taker.names())
     assert taker.tracker.refused == ''
 
 
