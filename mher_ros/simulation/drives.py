@@ -5,7 +5,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 POSITION_GAIN = 10.0  # velocity per rad of error [1/s]
-ACCELERATION = 6.0  # limit of a drive [rad/s^2]; more than that of commands, so that it follows them
+ACCELERATION = (
+    6.0  # limit of a drive [rad/s^2]; more than that of commands, so that it follows them
+)
 BRAKING = 0.8  # share of the acceleration that is planned for braking
 
 

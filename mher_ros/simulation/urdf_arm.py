@@ -17,7 +17,7 @@ class UrdfArm:
         self.text, self.folder = read_model(path), path.parent
         self.model = ArmModel(simulated, self.text)
         """The chain of joints from its base to its tool."""
-        links = UrdfScene(parse_model(self.text), self.model.base_frame, self.folder, ())
+        links = UrdfScene(parse_model(self.text), self.model.base_frame, self.folder, False)
         self.joint_names = tuple(joint.name for joint in links.spec.joints)
         """All joints of the file that move."""
         self.commanded = [self.joint_names.index(name) for name in self.model.joint_names]

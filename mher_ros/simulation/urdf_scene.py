@@ -9,8 +9,10 @@ from xml.etree.ElementTree import Element
 from mher_ros.errors import MherError
 from mher_ros.interface import Vector
 from mher_ros.robots.description import after, DescriptionError, Joint, Pose, pose_of
+from mher_ros.robots.mesh_file import mesh_vertices, MeshError
 from mher_ros.robots.model_file import find_file, ModelFileError, parse_model
 from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.solids import hull_vertices, with_thickness
 from mher_ros.robots.urdf import numbers_of, origin_of, read_urdf
 from mher_ros.simulation.obstacle_bodies import add_slots
 from mher_ros.simulation.obstacles import add_obstacles, CONTACT
@@ -20,7 +22,8 @@ import numpy as np
 
 Numbers = tuple[float, ...]
 
-READABLE = ('.obj', '.stl')  # meshes that MuJoCo reads
+READABLE, COLLADA = ('.obj', '.stl'), '.dae'
+"""Meshes that MuJoCo reads, and those of which only the hull is used, for contacts."""
 COLOUR = (0.7, 0.72, 0.75, 1.0)
 LARGEST_COLOUR = 1e6  # some files use 0 to 255
 KINDS = {'hinge': mujoco.mjtJoint.mjJNT_HINGE, 'slide': mujoco.mjtJoint.mjJNT_SLIDE}
@@ -74,12 +77,11 @@ def compile_links(
         raise DescriptionError(f'a robot of at most {MAX_SHAPES} shapes is expected, got more')
     paths = filter(None, (_mesh_path(mesh, folder) for mesh in robot.iter('mesh')))
     is_small = sum(path.stat().st_size for path in paths) <= MAX_MESH_BYTES
-    readable = READABLE if is_small else ()
     try:
         try:
-            return finish(UrdfScene(robot, base, folder, readable, is_solid))
+            return finish(UrdfScene(robot, base, folder, is_small, is_solid))
         except ValueError:  # a mesh that MuJoCo cannot read
-            return finish(UrdfScene(robot, base, folder, (), is_solid))
+            return finish(UrdfScene(robot, base, folder, False, is_solid))
     except MherError:
         raise
     except (KeyError, ValueError) as error:
@@ -105,16 +107,16 @@ class UrdfScene:
         robot: Element,
         base: str,
         folder: Path,
-        meshes: tuple[str, ...] = READABLE,
+        uses_meshes: bool = True,
         is_solid: bool = False,
     ) -> None:
         """
-        Place the link ``base`` at the world; ``meshes``: suffixes of those that are used.
+        Place the link ``base`` at the world; ``uses_meshes``: else they are left out.
 
         ``is_solid``: also with the collision shapes, which are hidden and touch each other, and
         with the masses.
         """
-        self._folder, self._readable, self._is_solid = folder, meshes, is_solid
+        self._folder, self._uses_meshes, self._is_solid = folder, uses_meshes, is_solid
         self.masses: dict[str, float] = {}
         """Masses of links that have any [kg]; empty unless ``is_solid``."""
         self.untouched: set[str] = set()
@@ -147,9 +149,11 @@ class UrdfScene:
             self._add_geom(body, shape, pose)
         if self._is_solid:
             for shape in self._links[name].findall('collision'):
-                if self._is_readable(shape):
+                try:
+                    if not self._is_readable(shape, (*READABLE, COLLADA)):
+                        raise MeshError(f'a mesh of {name} cannot be used')
                     self._add_geom(body, shape, pose, is_solid=True)
-                else:
+                except (MeshError, OSError):
                     self.untouched.add(name)
         for joint in self._children[name]:
             there = after(pose, joint.origin)
@@ -207,12 +211,12 @@ class UrdfScene:
                 return shapes
         return ()
 
-    def _is_readable(self, shape: Element) -> bool:
+    def _is_readable(self, shape: Element, kinds: tuple[str, ...] = READABLE) -> bool:
         mesh = shape.find('geometry/mesh')
         if mesh is None:
             return True
         path = _mesh_path(mesh, self._folder)
-        return path is not None and path.suffix.lower() in self._readable
+        return self._uses_meshes and path is not None and path.suffix.lower() in kinds
 
     def _add_geom(self, body: Any, shape: Element, pose: Pose, is_solid: bool = False) -> None:
         position, orientation = after(pose, origin_of(shape))
@@ -239,9 +243,16 @@ class UrdfScene:
         if solid.tag == 'cylinder':
             size = float(solid.attrib['radius']), float(solid.attrib['length']) / 2.0, 0.0
             return {'type': kinds.mjGEOM_CYLINDER, 'size': size}
-        name, path = f'mesh{len(self.spec.meshes)}', _mesh_path(solid, self._folder)
+        name, path = (
+            f'mesh{len(self.spec.meshes)}',
+            find_file(solid.get('filename', ''), self._folder),
+        )
         scale = numbers_of(solid, 'scale', '1 1 1')
-        self.spec.add_mesh(name=name, file=str(path), scale=scale)
+        if path.suffix.lower() == COLLADA:  # MuJoCo does not read it; only for contacts
+            vertices = with_thickness(hull_vertices(mesh_vertices(path) * scale))
+            self.spec.add_mesh(name=name, uservert=vertices.ravel())
+        else:
+            self.spec.add_mesh(name=name, file=str(path), scale=scale)
         return {'type': kinds.mjGEOM_MESH, 'meshname': name}
 
 

@@ -2,10 +2,12 @@
 
 import dataclasses
 
+from foreign_arms import KINOVA_PLACED, write_arm
 from mher_ros.errors import MherError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.model_file import parse_model
 from mher_ros.robots.robot import load_robot, Span
+from mher_ros.robots.scene import Obstacle
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.reach import Reach, ReachOptions, simulated_robot
 from mher_ros.simulation.shapes import visible_shapes
@@ -260,6 +262,22 @@ def test_links_whose_shapes_for_contacts_cannot_be_used_are_told(tmp_path):
     mesh = '<mesh filename="none.dae"/>'
     path.write_text(path.read_text().replace('<box size="0.3 0.1 0.1"/>', mesh, 2))
     assert simulated_robot(load_robot(tmp_path / 'arm.yaml')).untouched == ('lift', 'upper')
+
+
+def test_an_arm_of_collada_meshes_touches_an_obstacle(tmp_path):
+    robot = load_robot(write_arm(tmp_path, 'kinova', KINOVA_PLACED))
+    tool = ArmModel(robot).tool_position(np.array([robot.home[name] for name in robot.joints]))
+    place = tuple((tool + (0.0, 0.0, -0.16)).tolist())
+    table = Obstacle('table', 'box', place, size=(0.6, 0.6, 0.1))
+    plant = UrdfPlant(dataclasses.replace(robot, scene=(table,)))
+    assert plant.untouched == ()
+    target = commanded(plant)[0].copy()
+    target[1] += 0.6
+    for _ in range(200):
+        plant.advance(target)
+    number, _, between = plant.contacts()
+    assert number > 0
+    assert 'table' in between
 
 
 def test_the_task_reach_simulates_the_same_arm_to_the_bit():
