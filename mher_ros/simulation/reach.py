@@ -6,11 +6,12 @@ from typing import Any
 from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.fit import trained_arm
 from mher_ros.control.lockstep_controller import LockstepController
+from mher_ros.control.reachability import Reachability
 from mher_ros.interface import Field, TaskInterface, Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Robot
-from mher_ros.robots.workspace import Workspace
+from mher_ros.robots.workspace import GoalError, Workspace
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
@@ -22,6 +23,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+TRIES = 100  # to draw a goal that can be reached
 REACH = 0.15  # half of the edge of the box of goals, before the workspace's scale [m]
 
 
@@ -63,10 +65,12 @@ class Reach(Task):
             raise OptionError(
                 f'robot {robot.name}: workspace.origin, or home, is needed to place the goals'
             )
-        centre = np.array(robot.workspace.origin or self._home())
+        home = self.arm.tool_position(self._home_positions)
+        centre = np.array(robot.workspace.origin or home)
         edge = np.full(3, REACH)
         scale = robot.workspace.scale
         self.workspace = Workspace(centre - edge, centre + edge, scale=scale, box=robot.box)
+        self._reachability = Reachability(self.arm, keeps_orientation=False)
         super().__init__(given, render_mode)
         if plant is not None:
             self._chain = [plant.joint_names.index(name) for name in self.joint_names]
@@ -97,11 +101,10 @@ class Reach(Task):
             raise RuntimeError(f'the arm of robot {self.robot.name} is not in this process')
         return self._plant
 
-    def _home(self) -> Vector:
-        """Return the tool's position (3,) [m] with the joints at the robot's home."""
-        return self.arm.tool_position(
-            np.array([self.robot.home.get(name, 0.0) for name in self.arm.state_names])
-        )
+    @property
+    def _home_positions(self) -> Vector:
+        """Positions of ``joint_names`` at the robot's home (n,) [rad or m]."""
+        return np.array([self.robot.home.get(name, 0.0) for name in self.arm.state_names])
 
     def _reset_state(self, rng: np.random.Generator) -> None:
         if self._plant is not None:
@@ -109,7 +112,20 @@ class Reach(Task):
             self._controller.reset()
 
     def _sample_goal(self, rng: np.random.Generator) -> Vector:
-        return rng.uniform(self.interface.goal_low, self.interface.goal_high)
+        """Return a goal that the tool can reach, and where the arm touches nothing."""
+        low, high = self.interface.goal_low, self.interface.goal_high
+        refusal = None
+        for _ in range(TRIES):
+            goal = rng.uniform(low, high)
+            try:
+                self._reachability.check_goal(goal, self._home_positions, None)
+                return goal
+            except GoalError as error:
+                refusal = error
+        raise OptionError(
+            f'robot {self.robot.name}: a workspace with goals that the arm can reach is expected; '
+            f'of {TRIES} random goals it can reach none. The last one: {refusal}'
+        )
 
     def move(self, action: NDArray[np.float32]) -> None:
         plant = self._simulated()
