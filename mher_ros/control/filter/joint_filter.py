@@ -2,6 +2,7 @@
 
 import math
 
+from mher_ros.control.filter.box_limit import BoxLimit
 from mher_ros.control.filter.collision_limit import CollisionLimit, LATE, ObstacleLimit
 from mher_ros.control.filter.motion_limiter import MotionLimiter
 from mher_ros.control.filter.motion_qp import MotionError, MotionQP, NO_LIMIT
@@ -28,11 +29,6 @@ LESS_NEAR, COLLISIONS = 0.4, 3
 """The same factor if parts would come too close, and the number of such attempts."""
 TURNS = 4  # attempts that keep their speed but turn back into the box
 TURN = 1.2  # change of the velocity in such an attempt, relative to that out of the box
-BEND = 4.0  # assumed curvature of a braking motion near a face of the box [1/m]
-AWAY = 0.1  # share of its speed with which the tool leaves a face that is too close
-INSET = 0.005  # distance of a braking motion from the box, as a share of its length
-CUBIC = 0.0081  # error of a parabola through three points, over the third power of the turn
-ON_A_FACE = 1e-9  # rounding error of a distance from the box [m]
 SINGULAR = 1e-4 * np.eye(3)  # limits such a change near a singularity [m^2]
 SAMPLES, SAMPLED = 8, 0.95
 """Parts of a braking motion of joints that are checked; share of the acceleration for them."""
@@ -71,6 +67,7 @@ class JointFilter(SafetyFilter):
         share = UNSURE if is_velocity else 1.0
         self._speed, self._acceleration = share * limits.speed, share * limits.acceleration
         self._planned = PLANNED * share * period
+        self._box = BoxLimit(arm, limiter, BRAKING * self._acceleration)
         self._others = np.empty(0)
         self._is_prepared = False
         self._time = period  # in which the joints brake after the last command
@@ -83,10 +80,6 @@ class JointFilter(SafetyFilter):
         late = math.ceil((arm.reaction_time + LATE) / period) if is_velocity else 0
         self._pending = np.zeros((late, self._count))
         self._room = np.zeros(self._count), np.zeros(self._count)
-        # No joint moves the tool on a radius larger than the length of the arm.
-        model = arm.model
-        offsets = (*model.body_pos[2:], model.site_pos[0])
-        self._cubic = CUBIC * sum(length(offset) for offset in offsets)
 
     def avoid(self, slots: ObstacleSlots) -> None:
         """Keep the arm away from the obstacles in ``slots``, too."""
@@ -220,7 +213,7 @@ class JointFilter(SafetyFilter):
         """Return joint velocities (k,) for about this velocity of the tool (3,) [m/s]."""
         self._limiter.velocity = self._last_asked()
         slower = min(1.0, SPEED * self._speed / max(STILL, length(wanted)))
-        wanted = self._off_faces(slower * wanted)
+        wanted = self._box.off_faces(slower * wanted, self.tool_position, self.tool_velocity)
         rows = self._collision_rows()
         asked, found = self._moved(wanted, rows)
         share = 1.0 if found is None else self._singular_share(found)
@@ -297,26 +290,6 @@ class JointFilter(SafetyFilter):
             upper = np.concatenate((upper, radii))
         return nearest
 
-    def _off_faces(self, wanted: Vector) -> Vector:
-        """
-        Return a tool velocity (3,) that keeps a distance from the faces of the box.
-
-        A braking motion of the joints is not a straight line: the distance is that by which it may
-        bend towards a face. At rest it is 0.
-        """
-        speed = length(self.tool_velocity)
-        stopping = speed * speed / (2.0 * BRAKING * self._acceleration)
-        room = 0.5 * BEND * stopping * stopping
-        if room < ON_A_FACE:
-            return wanted
-        limiter, tool, away = self._limiter, self.tool_position, AWAY * speed
-        # 1 on a face or outside, 0 if there is enough room.
-        low = 1.0 - np.clip((tool - limiter.box_low) / room, 0.0, 1.0)
-        high = 1.0 - np.clip((limiter.box_high - tool) / room, 0.0, 1.0)
-        least = np.where(low > 0.0, away * low, -np.inf)
-        most = np.where(high > 0.0, -away * high, np.inf)
-        return wanted if (least > most).any() else np.clip(wanted, least, most)
-
     def _turned(self, velocities: Vector, by: Vector) -> Vector:
         """Return joint velocities (k,) that change the tool's velocity ``by`` (3,) [m/s]."""
         rows = self._qp.jacobian[:3]
@@ -390,8 +363,7 @@ class JointFilter(SafetyFilter):
             return False
         middle = self._tool_at(there + velocities * (0.25 * time))
         turned = float(np.abs(velocities).sum()) * (0.5 * time)
-        inset = self._cubic * turned**3
-        out = self._leaves_box(tool, reached, middle, self._tool_at(end), inset)
+        out = self._box.outside(tool, reached, middle, self._tool_at(end), turned)
         if out.any():
             self._outward = out * (2.0 / time)
             return False
@@ -421,33 +393,6 @@ class JointFilter(SafetyFilter):
             (np.linalg.norm(speeds, axis=1) <= SPEED * self._speed).all()
             and (np.linalg.norm(changes, axis=1) <= SAMPLED * self._acceleration).all()
         )
-
-    def _leaves_box(
-        self, tool: Vector, start: Vector, middle: Vector, end: Vector, inset: float
-    ) -> Vector:
-        """
-        Return the signed distances by which the tool would leave its box (3,) [m].
-
-        It moves to ``start``, and brakes through ``middle`` to ``end``, on a parabola with an
-        error of up to ``inset`` [m]. Outside, it may not move farther out.
-        """
-        limiter = self._limiter
-        low = np.minimum(limiter.box_low, tool) - ON_A_FACE
-        high = np.maximum(limiter.box_high, tool) + ON_A_FACE
-        out = np.minimum(start - low, 0.0) + np.maximum(start - high, 0.0)
-        inset += INSET * length(end - start)
-        bend = 2.0 * (start + end - 2.0 * middle)
-        slope = end - start - bend
-        farthest = end
-        with np.errstate(divide='ignore', invalid='ignore'):
-            turns_at = -0.5 * slope / bend
-        turns = (turns_at > 0.0) & (turns_at < 1.0)
-        if turns.any():
-            farthest = np.where(turns, start + 0.5 * slope * turns_at, end)
-        for place in (farthest, end):
-            beyond = np.minimum(place - low - inset, 0.0) + np.maximum(place - high + inset, 0.0)
-            out = np.where(np.abs(beyond) > np.abs(out), beyond, out)
-        return out
 
     def _move(self, velocities: Vector) -> None:
         """Command velocities (k,) of the braking motion, which is already certified."""
