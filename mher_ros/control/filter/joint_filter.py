@@ -385,7 +385,10 @@ class JointFilter(SafetyFilter):
         """
         parts = np.linspace(0.0, 1.0, SAMPLES + 1)
         shares = 0.5 * time * parts * (2.0 - parts)
-        tools = np.array([self._tool_at(there + share * velocities) for share in shares])
+        postures = np.empty((len(shares), len(there) + len(self._others)))
+        postures[:, : len(there)] = there + shares[:, None] * velocities
+        postures[:, len(there) :] = self._others
+        tools = self._arm.tool_positions(postures)
         seconds = time / SAMPLES
         speeds = np.diff(tools, axis=0) / seconds
         changes = np.diff(speeds, axis=0) / seconds
