@@ -101,8 +101,8 @@ def short_name(name: str) -> str:
 def pose_in(message: Any) -> Pose:
     """Return the pose of a ``geometry_msgs/Pose``; ObstacleError if it is not finite."""
     *position, w, x, y, z = numbers_of(message.position, message.orientation)
-    check_finite([*position, w, x, y, z])
-    size = math.sqrt(w * w + x * x + y * y + z * z)
+    size = math.hypot(w, x, y, z)
+    check_finite([*position, w, x, y, z, size])
     turn = np.array((w, x, y, z)) / size if size > NO_ROTATION else NOWHERE[1]
     return np.array(position), turn
 
