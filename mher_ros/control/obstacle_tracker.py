@@ -49,6 +49,9 @@ class ObstacleTracker:
 
     An obstacle that was announced, but cannot be used, is refused until it is put or removed.
 
+    One that is put again within ``obstacle_timeout`` of its removal is the same one: some senders
+    delete it before each update.
+
     Times are those of the command path [s]. The caller holds the lock of the command path.
     """
 
@@ -56,6 +59,8 @@ class ObstacleTracker:
         self._slots, self._options = slots, options
         self._tracked: dict[str, _Tracked] = {}
         self._refused: dict[str, str] = {}
+        self._removed: dict[str, tuple[_Tracked, float]] = {}
+        """Obstacles that were removed, and when [s]."""
 
     @property
     def slots(self) -> dict[str, int]:
@@ -78,6 +83,9 @@ class ObstacleTracker:
         """
         options, last = self._options, self._tracked.get(name)
         slot = self._free_slot() if last is None else last.slot
+        if last is None and name in self._removed:
+            removed, removed_at = self._removed.pop(name)
+            last = removed if now - removed_at <= options.obstacle_timeout else None
         one = _Tracked(slot, solid, solid, known_at, now, moves)
         wrong = ''
         if last is not None:
@@ -97,9 +105,23 @@ class ObstacleTracker:
         self._slots.put(slot, name, solid, speed, known_at)
         return wrong
 
-    def remove(self, name: str) -> None:
-        """Forget an obstacle, if there is one of that name, or one that was refused."""
+    def remove(self, name: str, now: float) -> None:
+        """Remove an obstacle, if there is one of that name, or one that was refused."""
+        timeout, one = self._options.obstacle_timeout, self._tracked.get(name)
+        lately = {
+            other: (removed, at)
+            for other, (removed, at) in self._removed.items()
+            if now - at <= timeout
+        }
+        if one is not None:
+            lately[name] = one, now
+        self.forget(name)
+        self._removed = lately
+
+    def forget(self, name: str) -> None:
+        """Remove an obstacle; if it is put again, it is another one."""
         self._refused.pop(name, None)
+        self._removed.pop(name, None)
         one = self._tracked.pop(name, None)
         if one is not None:
             self._slots.remove(one.slot)

@@ -51,7 +51,7 @@ def test_one_that_has_moved_may_move_on_until_the_arm_rests(slots, tracker):
     tracker.put('a/0', box(1.02), 6.0, 6.0)  # known again, and moves still
     assert tracker.problem(6.1) == ''
     assert margin(slots, 0, 6.5) == pytest.approx(OPTIONS.clearance + 0.1)
-    tracker.remove('a/0')
+    tracker.remove('a/0', 7.0)
     assert tracker.problem(9.0) == ''
 
 
@@ -72,12 +72,45 @@ def test_a_sender_of_regular_updates_must_not_end(tracker):
     assert tracker.problem(10.0)
 
 
-def test_one_that_is_deleted_and_sent_again_is_another_one(slots, tracker):
+def test_one_that_is_deleted_and_sent_again_is_another_one_after_the_time_out(slots, tracker):
     tracker.put('a/0', box(), 5.0, 5.0)
-    tracker.remove('a/0')
-    tracker.put('a/0', box(1.5), 5.1, 5.1)
+    tracker.remove('a/0', 5.1)
+    tracker.put('a/0', box(1.5), 5.7, 5.7)
     assert tracker.problem(9.0) == ''
     assert margin(slots, 0, 9.0) == OPTIONS.clearance
+
+
+def test_one_that_is_deleted_before_each_update_moves(slots, tracker):
+    for update in range(3):
+        now = 5.0 + 0.2 * update
+        tracker.put('a/0', box(1.0 + 0.02 * update), now, now)
+        tracker.remove('a/0', now + 0.1)
+        tracker.remove('a/0', now + 0.1)
+        assert tracker.problem(now + 9.0) == ''  # there is none
+    tracker.put('a/0', box(1.06), 5.6, 5.6)
+    assert margin(slots, 0, 6.1) == pytest.approx(OPTIONS.clearance + 0.1)
+    assert tracker.problem(6.2)
+
+
+def test_a_sender_that_deletes_its_obstacle_before_each_update_must_not_end(tracker):
+    for update in range(REGULAR):
+        tracker.remove('a/0', 5.0 + 0.2 * update)
+        tracker.put('a/0', box(), 5.1 + 0.2 * update, 5.1 + 0.2 * update)
+    assert tracker.problem(6.3) == ''
+    assert tracker.problem(6.5)
+
+
+def test_one_that_is_forgotten_is_another_one(slots, tracker):
+    for forget_first in (True, False):
+        tracker.put('a/0', box(), 5.0, 5.0)
+        if forget_first:
+            tracker.forget('a/0')
+        else:
+            tracker.remove('a/0', 5.0)
+            tracker.forget('a/0')
+        tracker.put('a/0', box(1.5), 5.1, 5.1)
+        assert tracker.problem(9.0) == ''
+        tracker.forget('a/0')
 
 
 def test_one_whose_place_is_lost_is_known_again_with_the_next_update(tracker):
@@ -94,9 +127,9 @@ def test_one_that_cannot_be_used_is_refused_until_it_is_sent_again_or_removed(tr
     tracker.lose('a/1', 'no such frame')
     assert tracker.problem(5.0) == ''  # there is none of that name
     assert tracker.refused == 'a/0: no such frame'
-    tracker.remove('a/1')
+    tracker.remove('a/1', 5.0)
     assert tracker.refused
-    tracker.put('a/0', box(), 5.0, 5.0) if end == 'put' else tracker.remove('a/0')
+    tracker.put('a/0', box(), 5.0, 5.0) if end == 'put' else tracker.remove('a/0', 5.0)
     assert tracker.refused == ''
 
 
@@ -113,6 +146,6 @@ def test_there_is_a_limited_number_of_them(tracker):
         tracker.put('b/0', box(), 5.0, 5.0)
     assert refused.value.code == 'too_many'
     tracker.put('a/3', box(1.2), 5.1, 5.1)
-    tracker.remove('a/3')
+    tracker.remove('a/3', 5.2)
     tracker.put('b/0', box(), 5.3, 5.3)
     assert tracker.slots['b/0'] == 3

@@ -59,14 +59,14 @@ class AvoidedObstacles:
         if stamp > 0:
             age = max(age, stamp_of(self._clock.stamp()) - stamp)
         if change.rests:
-            self._tracker.remove(name)
+            self._tracker.forget(name)
         known_at = now - max(0, age) / SECOND
         wrong = self._tracker.put(name, shape.solid, known_at, now, change.moves)
         self._shapes[name] = shape
         return wrong
 
     def remove(self, name: str) -> None:
-        self._tracker.remove(name)
+        self._tracker.remove(name, self._clock.now())
         self._shapes.pop(name, None)
 
     def lose(self, name: str, reason: str) -> None:

@@ -141,7 +141,7 @@ def count(name, output, trials, **world):
         world.plant._plant.reset()
         world.place((0.0, 0.0, 9.0))
         if world.tracker is not None:
-            world.tracker.remove('ball')
+            world.tracker.forget('ball')
         world.start(Attacker(world, random))
         hits[world.cross(random)] += 1
     return hits

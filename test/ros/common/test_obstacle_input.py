@@ -101,6 +101,31 @@ def test_a_box_in_another_frame_is_transformed(taker, w):
     assert (shown.header.frame_id, shown.pose.position.x) == ('base', pytest.approx(0.9))
 
 
+@pytest.mark.parametrize('size', [1e-3, 1e200])
+def test_a_quaternion_is_a_rotation_whatever_its_norm(taker, size):
+    turned = marker(w=size)
+    turned.pose.orientation.z = size  # a right angle about z
+    taker.take(turned)
+    edges = np.ptp(taker.vertices(), axis=0)
+    assert edges == pytest.approx(np.array((0.4, 0.2, 0.6)))
+
+
+def test_a_quaternion_without_a_finite_norm_is_refused(taker):
+    wrong = marker(w=1.7e308)
+    wrong.pose.orientation.z = 1.7e308
+    assert taker.take(wrong)['obstacle_answer'] == 'bad_message'
+    assert taker.tracker.refused.startswith('a/0: ')
+
+
+def test_one_that_is_deleted_in_a_message_of_its_own_before_each_update_moves(taker):
+    for at in (0.5, 0.6):
+        taker.take(marker(at=(at, 0.1, 0.2)))
+        taker.take(marker(action=Marker.DELETEALL))
+        assert taker.names() == []
+    taker.take(marker(at=(0.7, 0.1, 0.2)))
+    assert (taker.slots.speeds[taker.slots.pairs_of(0)] > 0.0).all()
+
+
 def test_an_ellipsoid_and_an_elliptic_cylinder_are_inside_of_their_obstacles(taker):
     taker.take(marker(0, Marker.SPHERE), marker(1, Marker.CYLINDER))
     ball, cylinder = (taker.slots.parts[slot].solid for slot in (0, 1))

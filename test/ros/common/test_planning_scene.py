@@ -98,8 +98,11 @@ class Tracked(ObstacleTracker):
 
     def put(self, name, shape, change, sent):
         if change.rests:
-            self.remove(name)
+            self.forget(name)
         return super().put(name, shape.solid, 5.0, 5.0, change.moves)
+
+    def remove(self, name, now=5.0):
+        super().remove(name, now)
 
 
 class Reader:
