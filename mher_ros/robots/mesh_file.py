@@ -13,6 +13,7 @@ Vector = NDArray[np.float64]
 
 MAX_MESH_BYTES = 2**25
 MAX_TOTAL_BYTES = 2**27  # of the meshes of a robot
+FARTHEST_VERTEX = 1e6  # largest coordinate [m]: its squares are finite
 KINDS = ('.stl', '.obj', '.dae')
 FACET = np.dtype([('normal', '<f4', 3), ('vertices', '<f4', (3, 3)), ('attribute', '<u2')])
 
@@ -34,8 +35,8 @@ class MeshBudget:
             raise MeshError(f'all meshes together have more than {MAX_TOTAL_BYTES} bytes')
 
 
-def mesh_vertices(path: Path) -> Vector:
-    """Return the different vertices (m, 3) of an STL, OBJ or Collada file [m]."""
+def mesh_vertices(path: Path, scale: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Vector:
+    """Return the different vertices (m, 3) of an STL, OBJ or Collada file, scaled [m]."""
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise MeshError(f'{path.name}: an STL, OBJ or Collada (.dae) file is expected')
@@ -57,4 +58,12 @@ def mesh_vertices(path: Path) -> Vector:
         raise MeshError(f'{path.name}: vertices are three numbers; {error}') from None
     if not len(found) or not np.isfinite(found).all():
         raise MeshError(f'{path.name}: vertices of finite numbers are expected')
+    with np.errstate(over='ignore'):
+        found = found * scale
+    farthest = np.abs(found).max()
+    if not farthest <= FARTHEST_VERTEX:
+        raise MeshError(
+            f'{path.name}: coordinates up to {FARTHEST_VERTEX:g} m are expected, got {farthest:g} '
+            'm; scale gives its unit'
+        )
     return np.unique(found, axis=0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mher_ros.robots.description import Pose
 from mher_ros.robots.mesh_file import mesh_vertices, MeshError
-from mher_ros.robots.scene import KEEP_IN, LARGEST, Obstacle, Vector3
+from mher_ros.robots.scene import FARTHEST, KEEP_IN, LARGEST, Obstacle, Vector3
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,11 @@ def obstacle_solid(obstacle: Obstacle) -> Solid:
             f'a mesh of at most {LARGEST:g} m is expected, got one of {edges.max():g} m; scale '
             'gives its unit'
         )
+    if np.abs(solid.vertices).max() > FARTHEST:
+        raise MeshError(
+            f'a mesh within {FARTHEST:g} m of its origin is expected, got one at '
+            f'{solid.vertices.mean(axis=0).round(3).tolist()}; scale gives its unit'
+        )
     return solid.at(obstacle.pose)
 
 
@@ -123,7 +128,7 @@ def mesh_solid(path: Path, scale: Vector3) -> Solid:
 
 @functools.lru_cache(maxsize=256)
 def _mesh_solid(path: Path, changed: int, scale: Vector3) -> Solid:
-    return hull_of(mesh_vertices(path) * scale)
+    return hull_of(mesh_vertices(path, scale))
 
 
 def hull_of(points: Vector) -> Solid:
@@ -149,11 +154,18 @@ def hull_of(points: Vector) -> Solid:
 
 
 def hull_vertices(points: Vector) -> Vector:
-    """Return the points (m, 3) that are vertices of their convex hull; all if it is flat."""
+    """Return the points (m, 3) that are vertices of their convex hull, which may be flat."""
     try:
         return points[ConvexHull(points).vertices]
     except (QhullError, ValueError):  # flat, or a few points
-        return points
+        pass
+    centred = points - points.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2]
+    try:
+        return points[ConvexHull(centred @ axes[:2].T).vertices]
+    except (QhullError, ValueError):  # on a line
+        along = centred @ axes[0]
+        return points[np.unique((along.argmin(), along.argmax()))]
 
 
 def with_thickness(vertices: Vector) -> Vector:

@@ -60,7 +60,7 @@ def _size(spec: Any, obstacle: Obstacle) -> dict[str, Any]:
     """Return the size of a geom; a mesh is added to the ``MjSpec``."""
     if obstacle.shape != 'mesh':
         return {'size': geom_size(obstacle.shape, obstacle.size)}
-    vertices = hull_vertices(mesh_vertices(Path(obstacle.file)) * obstacle.scale)
+    vertices = hull_vertices(mesh_vertices(Path(obstacle.file), obstacle.scale))
     name = f'{BODY}/{obstacle.name}'
     spec.add_mesh(name=name, uservert=with_thickness(vertices).ravel())
     return {'meshname': name}

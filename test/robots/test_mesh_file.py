@@ -1,5 +1,7 @@
 """Vertices of mesh files, and the solids around them."""
 
+import dataclasses
+import itertools
 import math
 from pathlib import Path
 
@@ -8,7 +10,8 @@ from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.mesh_file import FACET, mesh_vertices, MeshError
 from mher_ros.robots.model_file import find_file
 from mher_ros.robots.robot import load_robot
-from mher_ros.robots.solids import hull_of
+from mher_ros.robots.scene import Obstacle
+from mher_ros.robots.solids import hull_of, obstacle_solid
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
@@ -67,6 +70,31 @@ def test_meshes_are_read_from_stl_and_obj(tmp_path):
     for name in ('d.obj', 'e.ply'):
         with pytest.raises(MeshError, match=name):
             mesh_vertices(tmp_path / name)
+
+
+@pytest.mark.parametrize(('place', 'scale'), [(1e308, 1.0), (1e308, 1e6), (1e6, 1e6)])
+def test_vertices_whose_squares_may_be_infinite_are_refused(tmp_path, place, scale):
+    path = tmp_path / 'far.obj'
+    path.write_text(f'v {place} {place} {place}\n')
+    with pytest.raises(MeshError, match=r'far\.obj: coordinates up to 1e\+06 m'):
+        mesh_vertices(path, (scale, scale, scale))
+
+
+@pytest.mark.parametrize(
+    ('text', 'named'),
+    [
+        ('v 1000 0 0\nv 1001 0 0\nv 1000 1 0\nv 1000 0 1\n', 'within 100 m of its origin'),
+        ('v 0 0 0\nv 1000 0 0\n', 'at most 10 m'),
+    ],
+)
+def test_an_obstacle_that_is_large_or_far_away_is_refused(tmp_path, text, named):
+    path = tmp_path / 'shelf.obj'
+    path.write_text(text)
+    obstacle = Obstacle('shelf', 'mesh', (0.0, 0.0, 0.0), file=str(path))
+    with pytest.raises(MeshError, match=named):
+        obstacle_solid(obstacle)
+    small = dataclasses.replace(obstacle, scale=(1e-3, 1e-3, 1e-3))
+    assert np.ptp(obstacle_solid(small).vertices, axis=0).max() <= 1.0
 
 
 TETRAHEDRON = np.array(CORNERS.split(), float).reshape(4, 3)
@@ -215,3 +243,25 @@ def test_a_mesh_of_many_triangles_is_inside_its_solid(tmp_path, count):
     assert (most >= extent - 1e-6).all()  # of single precision
     assert (most <= extent + 0.015).all()
     assert math.isclose(solid.radius, max(most - extent), abs_tol=0.005)
+
+
+def test_a_flat_mesh_of_many_vertices_is_its_outline():
+    grid = np.array(list(itertools.product(np.linspace(0.0, 1.0, 50), repeat=2)))
+    turn = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
+    corners = np.array(((0, 0, 1), (0, 1, 1), (1, 0, 1), (1, 1, 1))) @ turn
+    solid = hull_of(np.column_stack((grid, np.ones(len(grid)))) @ turn)
+    assert_same(solid.vertices, corners)
+    assert solid.radius == 0.0
+    line = hull_of(np.linspace(0.0, 1.0, 500)[:, None] * (0.1, 0.2, 0.3))
+    assert_same(line.vertices, np.array(((0.0, 0.0, 0.0), (0.1, 0.2, 0.3))))
+
+
+def test_a_disc_of_many_vertices_is_inside_its_solid():
+    angles = np.linspace(0.0, 2.0 * math.pi, 1000)
+    disc = np.column_stack((np.cos(angles), np.sin(angles), np.zeros(len(angles))))
+    solid = hull_of(disc)
+    assert len(solid.vertices) <= 64
+    assert np.abs(solid.vertices[:, 2]).max() < 1e-3
+    assert solid.radius < 0.02
+    most = (solid.vertices @ disc.T).max(axis=0) + solid.radius
+    assert (most >= 1.0 - 1e-6).all()
