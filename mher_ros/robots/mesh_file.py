@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 MAX_MESH_BYTES = 2**25
+MAX_VERTICES = 500_000
 MAX_TOTAL_BYTES = 2**27  # of the meshes of a robot
 FARTHEST_VERTEX = 1e6  # largest coordinate [m]: its squares are finite
 KINDS = ('.stl', '.obj', '.dae')
@@ -66,4 +67,10 @@ def mesh_vertices(path: Path, scale: tuple[float, float, float] = (1.0, 1.0, 1.0
             f'{path.name}: coordinates up to {FARTHEST_VERTEX:g} m are expected, got {farthest:g} '
             'm; scale gives its unit'
         )
-    return np.unique(found, axis=0)
+    vertices = np.unique(found, axis=0)
+    if len(vertices) > MAX_VERTICES:
+        raise MeshError(
+            f'{path.name}: at most {MAX_VERTICES} different vertices are expected, got '
+            f'{len(vertices)}; simplify the mesh'
+        )
+    return vertices

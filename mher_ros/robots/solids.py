@@ -23,6 +23,7 @@ Vector = NDArray[np.float64]
 MOST = 64  # vertices of a solid
 DIRECTIONS = 32  # in which the extreme vertices of a mesh are kept, before the rest is added
 CANDIDATES = 4000  # vertices of a mesh from which that rest is taken
+EXACT = 2000  # distances of one mesh that are computed exactly; bounds stand for the others
 BLOCK = 10_000  # points whose distances are computed at the same time
 SIDES = 10  # of the prism around a cylinder: its edges are 5 % farther from the axis
 MERGED = 2.0  # volume of a hull around solids over their own, up to which it replaces them
@@ -235,7 +236,7 @@ def _outside(points: Vector, hull: Vector) -> Vector:
 
 def _farthest(points: Vector, hull: Vector) -> float:
     """Return an upper bound of the largest distance [m] of points (m, 3) from a hull (k, 3)."""
-    most = 0.0
+    most, left = 0.0, EXACT
     for first in range(0, len(points), BLOCK):
         block = points[first : first + BLOCK]
         block = block[_outside(block, hull) > 0.0]
@@ -243,6 +244,10 @@ def _farthest(points: Vector, hull: Vector) -> float:
         for index in np.argsort(-bounds):
             if bounds[index] <= most:  # so are all that follow
                 break
+            if not left:
+                most = float(bounds[index])  # takes no more time, and is never too small
+                break
+            left -= 1
             most = max(most, _distance(block[index], hull))
     return most
 
@@ -252,7 +257,8 @@ def _bounds(points: Vector, hull: Vector) -> Vector:
     try:
         faces = ConvexHull(hull)
     except (QhullError, ValueError):  # flat
-        return np.full(len(points), np.inf)
+        apart = points[:, None] - hull
+        return np.asarray(np.sqrt((apart * apart).sum(axis=2).min(axis=1)))
     beyond = points @ faces.equations[:, :3].T + faces.equations[:, 3]
     corners = hull[faces.simplices[beyond.argmax(axis=1)]]
     edges = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)

@@ -245,6 +245,14 @@ def test_a_mesh_of_many_triangles_is_inside_its_solid(tmp_path, count):
     assert math.isclose(solid.radius, max(most - extent), abs_tol=0.005)
 
 
+def test_a_mesh_of_too_many_vertices_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr('mher_ros.robots.mesh_file.MAX_VERTICES', 3)
+    path = tmp_path / 'box.obj'
+    path.write_text('v 0 0 0\nv 0 0 1\nv 0 1 0\nv 1 0 0\n')
+    with pytest.raises(MeshError, match='at most 3 different vertices are expected, got 4'):
+        mesh_vertices(path)
+
+
 def test_a_flat_mesh_of_many_vertices_is_its_outline():
     grid = np.array(list(itertools.product(np.linspace(0.0, 1.0, 50), repeat=2)))
     turn = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
@@ -256,12 +264,13 @@ def test_a_flat_mesh_of_many_vertices_is_its_outline():
     assert_same(line.vertices, np.array(((0.0, 0.0, 0.0), (0.1, 0.2, 0.3))))
 
 
-def test_a_disc_of_many_vertices_is_inside_its_solid():
-    angles = np.linspace(0.0, 2.0 * math.pi, 1000)
+@pytest.mark.parametrize(('count', 'most_added'), [(1000, 0.02), (50_000, 0.5)])
+def test_a_disc_of_many_vertices_is_inside_its_solid(count, most_added):
+    angles = np.linspace(0.0, 2.0 * math.pi, count)
     disc = np.column_stack((np.cos(angles), np.sin(angles), np.zeros(len(angles))))
     solid = hull_of(disc)
     assert len(solid.vertices) <= 64
     assert np.abs(solid.vertices[:, 2]).max() < 1e-3
-    assert solid.radius < 0.02
+    assert solid.radius < most_added
     most = (solid.vertices @ disc.T).max(axis=0) + solid.radius
     assert (most >= 1.0 - 1e-6).all()
