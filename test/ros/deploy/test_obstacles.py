@@ -222,14 +222,15 @@ def test_an_obstacle_that_moves_and_is_no_longer_updated_stops_the_arm(deployed)
     deployed.go()
 
 
-def test_a_malformed_message_changes_nothing(deployed):
+def test_a_message_that_cannot_be_read_stops_the_arm_until_all_is_deleted(deployed):
     publish(deployed, marker((0.0, 0.0, 3.0)))
     deployed.wait_for_status(lambda status: status.obstacles == 1)
     deployed.obstacles.publish(b'\x00\x01\x00\x00\xff\xff\xff\x7f' + b'\x00' * 8)
-    figures = deployed.peer.figures(
-        'policy_node', lambda figures: int(figures['malformed messages']) > 0
-    )
-    assert figures['obstacles'] == '1'
+    refused = deployed.wait_for_status(lambda status: status.state == 'obstacle_refused')
+    assert refused.obstacle_answer == 'bad_message'
+    assert refused.obstacles == 1
+    publish(deployed, marker(action=Marker.DELETEALL))
+    deployed.wait_for_status(lambda status: status.state != 'obstacle_refused')
     deployed.go()
 
 
