@@ -1,19 +1,23 @@
-"""The algorithms that learn fetch_reach in ``mher bench learning``: ours and those of SB3."""
+"""The algorithms that learn a task in ``mher bench learning``: ours and those of SB3."""
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 from fractions import Fraction
+from pathlib import Path
+import re
 from typing import Any, NamedTuple
 
 from mher_ros.interface import Vector
-from mher_ros.learning.config import make_config
+from mher_ros.learning.config import make_config, TrainConfig
+from mher_ros.learning.presets import ALGORITHMS as LEARNING_ALGORITHMS
 from mher_ros.learning.run.trainer import Trainer
-from mher_ros.tasks import make, task_class
+from mher_ros.tasks import make, PAPER_TASKS, task_class
 from mher_ros.tasks.rollouts import Evaluator, PolicyFunction
+from mher_ros.tasks.task import TaskOptions
 import numpy as np
 from numpy.typing import NDArray
 
-TASK = 'fetch_reach'
+TASK = 'fetch_reach'  # the task of the zoo's settings
 FAST, HER = 'mher_fast', 'her_fast'
 
 # rl-baselines3-zoo, hyperparams/sac.yml, FetchReach-v1. Its `normalize: True` wraps the
@@ -24,18 +28,49 @@ GAMMA, LEARNING_RATE, HIDDEN = 0.95, 1e-3, (64, 64)
 DDPG_NOISE = 0.1
 
 
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """What all algorithms learn: a task, with changes of its options and of ours."""
+
+    task: str = TASK
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """By dotted key; those of ``task`` hold for SB3, too."""
+
+    def config(self, algorithm: str = 'mher', preset: str = 'fast', seed: int = 0) -> TrainConfig:
+        """Return our configuration; what makes an algorithm another one is not changed."""
+        its_own = LEARNING_ALGORITHMS[algorithm].changes
+        changes = {key: value for key, value in self.changes.items() if key not in its_own}
+        if hasattr(task_class(self.task).default_options, 'reachable_goals'):
+            # The goals of FetchReach-v4, as for all others.
+            changes = {'task.reachable_goals': False, **changes}
+        return make_config(self.task, algorithm, preset, seed, changes)
+
+    @property
+    def options(self) -> TaskOptions:
+        """Options of the task, which are the same for all algorithms."""
+        return self.config().task
+
+    @property
+    def robot(self) -> str:
+        """Its robot, as the option says; empty if the task has no such option."""
+        return str(getattr(self.options, 'robot', ''))
+
+    @property
+    def name(self) -> str:
+        """Task and robot, for names of files."""
+        task = re.sub(r'[^A-Za-z0-9_.-]', '_', self.task)
+        return f'{task}-{Path(self.robot).stem}' if self.robot else task
+
+
 class OurLearner:
     """Our trainer, without its own evaluations; ``Sb3Learner`` has the same interface."""
 
-    def __init__(self, algorithm: str, preset: str, seed: int) -> None:
-        changes = {
-            'schedule.episodes_per_epoch': 10**9,
-            'schedule.steps': 10**9,
-            'schedule.until': 0.0,
-            'task.reachable_goals': False,  # the goals of FetchReach-v4, as for all others
-        }
-        config = make_config(TASK, algorithm, preset, seed, changes)
-        self._trainer = Trainer(config, make(TASK, config.task), Evaluator(TASK).run, None)
+    def __init__(self, config: TrainConfig, env: Any) -> None:
+        endless = dataclasses.replace(
+            config.schedule, episodes_per_epoch=10**9, steps=10**9, until=0.0
+        )
+        config = dataclasses.replace(config, schedule=endless)
+        self._trainer = Trainer(config, env, Evaluator(config.task_name).run, None)
         schedule = config.schedule
         episodes = schedule.warmup_episodes + (0 if schedule.warmup_updates else 1)
         self.learns_from = episodes * schedule.episode_steps
@@ -69,9 +104,9 @@ ZOO_SCHEDULE = Schedule(1000, batch=256, updates_per_step=Fraction(1), episode_s
 """That of hyperparams/sac.yml, with the episodes of FetchReach."""
 
 
-def our_schedule() -> Schedule:
+def our_schedule(problem: Problem) -> Schedule:
     """Return the schedule of mher with the preset ``fast``."""
-    config = make_config(TASK, preset='fast')
+    config = problem.config()
     schedule = config.schedule
     return Schedule(
         schedule.warmup_episodes * schedule.episode_steps,
@@ -103,13 +138,15 @@ class Sb3Learner:
 
     # The replay buffer has room for ``limit`` steps instead of the zoo's million. It still keeps
     # all steps, and HerReplayBuffer, which searches the whole buffer for every batch, is faster.
-    def __init__(self, algorithm: str, seed: int, limit: int, schedule: Schedule) -> None:
+    def __init__(
+        self, algorithm: str, problem: Problem, seed: int, limit: int, schedule: Schedule
+    ) -> None:
         from stable_baselines3.common.logger import Logger
         from stable_baselines3.common.noise import NormalActionNoise
         from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-        options = task_class(TASK).default_options
-        env = make(TASK, dataclasses.replace(options, episode_steps=schedule.episode_steps))
+        options = dataclasses.replace(problem.options, episode_steps=schedule.episode_steps)
+        env = make(problem.task, options)
         actions = len(env.interface.action)
         noise = NormalActionNoise(np.zeros(actions), np.full(actions, DDPG_NOISE))
         self._normalised = VecNormalize(DummyVecEnv([lambda: env]), gamma=GAMMA)
@@ -166,24 +203,45 @@ class Sb3Learner:
 
 class Algorithm(NamedTuple):
     title: str
-    begin: Callable[[int, int], OurLearner | Sb3Learner]
-    """Returns a new learner, given a seed and the limit of steps."""
+    begin: Callable[[Problem, int, int], OurLearner | Sb3Learner]
+    """Returns a new learner, given a problem, a seed and the limit of steps."""
+    settings: Callable[[Problem], Any]  # JSON values on which its runs depend, but for the seed
     look: Mapping[str, Any]  # arguments for drawing its line
     is_sb3: bool
 
 
 def _ours(algorithm: str, preset: str, **look: Any) -> Algorithm:
+    def config(problem: Problem, seed: int = 0) -> TrainConfig:
+        # Tests are those of ``fast`` for all, whatever a preset changes of the task.
+        found = problem.config(algorithm, preset, seed)
+        return dataclasses.replace(found, task=problem.options)
+
+    def begin(problem: Problem, seed: int, limit: int) -> OurLearner:
+        return OurLearner(config(problem, seed), make(problem.task, problem.options))
+
     return Algorithm(
-        f'{algorithm} {preset}', lambda seed, _: OurLearner(algorithm, preset, seed), look, False
+        f'{algorithm} {preset}', begin, lambda problem: config(problem).to_dict(), look, False
     )
 
 
 def _sb3(algorithm: str, whose: str, **look: Any) -> Algorithm:
-    def begin(seed: int, limit: int) -> Sb3Learner:
-        schedule = ZOO_SCHEDULE if whose == 'zoo' else our_schedule()
-        return Sb3Learner(algorithm, seed, limit, schedule)
+    def schedule(problem: Problem) -> Schedule:
+        return ZOO_SCHEDULE if whose == 'zoo' else our_schedule(problem)
 
-    return Algorithm(f'SB3 {algorithm}+HER, {whose}', begin, look, True)
+    def begin(problem: Problem, seed: int, limit: int) -> Sb3Learner:
+        return Sb3Learner(algorithm, problem, seed, limit, schedule(problem))
+
+    def settings(problem: Problem) -> Any:
+        import stable_baselines3 as sb3
+
+        return [
+            sb3.__version__,
+            problem.task,
+            dataclasses.asdict(problem.options),
+            str(schedule(problem)),
+        ]
+
+    return Algorithm(f'SB3 {algorithm}+HER, {whose}', begin, settings, look, True)
 
 
 ALGORITHMS = {
@@ -195,3 +253,13 @@ ALGORITHMS = {
     'sb3_sac_our_pace': _sb3('SAC', 'our pace', color='#009E73', marker='^', linestyle='--'),
     'sb3_ddpg_our_pace': _sb3('DDPG', 'our pace', color='#009E73', marker='v', linestyle=':'),
 }
+
+
+def default_algorithms(task: str) -> list[str]:
+    """Return those that have settings for the task."""
+    found = list(ALGORITHMS)
+    if task not in PAPER_TASKS:
+        found.remove('mher_paper')
+    if task != TASK:
+        found = [name for name in found if name not in ('sb3_sac', 'sb3_ddpg')]
+    return found

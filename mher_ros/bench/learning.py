@@ -1,113 +1,152 @@
 """Environment steps and time to learn fetch_reach, against stable-baselines3."""
 
 from collections.abc import Mapping, Sequence
+import hashlib
 import itertools
-import math
-import time
-from typing import Any, NamedTuple
+import json
+from pathlib import Path
+import tempfile
+from typing import Any
 
 from matplotlib.figure import Figure
-from mher_ros.bench.algorithms import ALGORITHMS, FAST, HER, TASK
+from mher_ros.bench.algorithms import ALGORITHMS, default_algorithms, FAST, HER, Problem, TASK
+from mher_ros.bench.curves import (
+    Curve,
+    ending_text,
+    GOALS,
+    KeptRuns,
+    Point,
+    reached,
+    run,
+    spacings_text,
+    SUCCESS,
+)
 from mher_ros.bench.result import Result
-from mher_ros.bench.timing import log_progress, PROGRESS_PERIOD, ratio_cell, ratio_figures, Samples
-from mher_ros.experiments.metrics import NEVER
+from mher_ros.bench.timing import log_progress, ratio_cell, ratio_figures, Samples
+from mher_ros.experiments.metrics import Estimate, NEVER, probability_of_improvement
 from mher_ros.experiments.plots import band, panels
 from mher_ros.experiments.tables import number_text, Table
-from mher_ros.learning.config import RngStream
-from mher_ros.learning.run.trainer import Evaluate
-from mher_ros.options import OptionError
-from mher_ros.tasks.rollouts import episode_seed, Evaluator, GOALS_AT_ONCE, PolicyFunction
+from mher_ros.options import OptionError, read_changes
+from mher_ros.tasks import make
+from mher_ros.tasks.rollouts import Evaluator
 import numpy as np
 from numpy.typing import NDArray
 import torch
 
-GOALS, SUCCESS = 100, 0.95
-SPACINGS = ((500, 25), (1000, 50), (5000, 100), (math.inf, 500))
-"""(Steps, spacing of evaluations up to there); from 250 steps on at most a tenth of the steps."""
-
-NOTE = (
-    f'Median cost until {100 * SUCCESS:.0f} % of {GOALS} goals are reached in two successive '
-    'evaluations, of which the first counts; the range of the seeds is in brackets. Every '
-    'algorithm learns in one thread on our fetch_reach, so that the speed of the environment is '
-    'the same for all. All are evaluated after the same numbers of steps, with the same goals, '
-    'without exploration: every 25 steps up to 500, every 50 up to 1,000, every 100 up to 5,000, '
-    'then every 500. Goals are tried in groups of 25, and an evaluation ends when too many are '
-    'missed. Times include acting, stepping and learning, but not evaluations. SB3 is '
-    'stable-baselines3 with the settings of rl-baselines3-zoo for FetchReach; at *our pace* it '
-    'has the warm-up, updates per step, batch size and episode length of mher fast instead. The '
-    'preset fast was chosen on this task, with other seeds; the settings of SB3 were not. Ratios '
-    'are medians of mher fast over those of the row, with bootstrapped 95 % intervals over seeds.'
-)
 INTERRUPTED = 'Interrupted: not all of the seeds were run.'
 
-
-class Point(NamedTuple):
-    """An evaluation, and the cost of learning up to it."""
-
-    steps: float
-    success_rate: float
-    goals: int  # number of goals tried
-    wall_seconds: float
-    cpu_seconds: float
+Curves = dict[str, dict[int, Curve]]
+"""By algorithm and seed."""
 
 
-def measure(seeds: Sequence[int], limit: int, algorithms: Sequence[str] | None = None) -> Result:
-    """Run each algorithm once per seed, in turn, for at most ``limit`` steps."""
-    chosen = list(ALGORITHMS) if algorithms is None else list(dict.fromkeys(algorithms))
+def measure(
+    seeds: Sequence[int],
+    limit: int,
+    algorithms: Sequence[str] | None = None,
+    task: str = TASK,
+    robot: str | None = None,
+    set: Sequence[str] = (),  # noqa: A002  (the name of the flag)
+    fresh: bool = False,
+    code: str = '',
+    folder: Path | None = None,
+) -> Result:
+    """
+    Run each algorithm once per seed, in turn, for at most ``limit`` steps.
+
+    ``set``: changes of our options and the task's, such as ``agent.batch=64``. ``folder`` keeps
+    finished runs; those of the same settings and ``code`` (empty: the source files) that are in
+    it are not run again, unless ``fresh``.
+    """
+    changes: dict[str, Any] = {**read_changes(set, '--set')}
+    if robot:
+        changes['task.robot'] = robot
+    problem = Problem(task, changes)
+    # Made before all runs: wrong settings are refused at once.
+    period = make(task, problem.options).interface.control_period
+    chosen = default_algorithms(task) if algorithms is None else list(dict.fromkeys(algorithms))
     for name in chosen:
         if name not in ALGORITHMS:
             raise OptionError(f'unknown algorithm {name!r}; known: {", ".join(ALGORITHMS)}')
     torch.set_num_threads(1)
-    for name in chosen:
+    with tempfile.TemporaryDirectory() as temporary:
+        kept = KeptRuns(folder or Path(temporary), problem, limit, code)
+        curves: Curves = {name: {} for name in chosen}
+        waiting = []
+        for seed, name in itertools.product(seeds, chosen):
+            curve = None if fresh else kept.read(name, seed)
+            if curve is None:
+                waiting.append((seed, name))
+                continue
+            curves[name][seed] = curve
+            log_progress(f'seed {seed}, {name}: {ending_text(curve)}, as an earlier run found')
+        reused = sum(map(len, curves.values()))
+        interrupted = False
+        try:
+            _run_all(waiting, problem, limit, kept, curves)
+        except KeyboardInterrupt:
+            interrupted = True
+            whole = [seed for seed in seeds if all(seed in curves[name] for name in chosen)]
+            if folder is not None:
+                log_progress(f'interrupted: finished runs are kept in {folder}')
+            if not whole:
+                raise
+            log_progress(f'the result is of seed {", ".join(map(str, whole))} only')
+            curves = {name: {seed: curves[name][seed] for seed in whole} for name in chosen}
+    return result_of(curves, problem, period, interrupted, reused)
+
+
+def _run_all(
+    waiting: Sequence[tuple[int, str]],
+    problem: Problem,
+    limit: int,
+    kept: KeptRuns,
+    curves: Curves,
+) -> None:
+    """Run algorithms with their seeds; each curve is kept, and put into ``curves``."""
+    for name in dict.fromkeys(name for _, name in waiting):
         # Warm up: one-time imports and setup must not count against the algorithm that is first.
-        learner = ALGORITHMS[name].begin(seeds[0], limit)
+        learner = ALGORITHMS[name].begin(problem, waiting[0][0], limit)
         if learner.learns_from > limit:
             raise OptionError(
                 f'limit: expected at least {learner.learns_from}, the first step at which {name} '
                 f'learns; got {limit}'
             )
         learner.learn_until(learner.learns_from)
-    evaluator = Evaluator(TASK)
-    curves: dict[str, dict[int, list[Point]]] = {name: {} for name in chosen}
-    interrupted = False
-    try:
-        for seed, name in itertools.product(seeds, chosen):
-            curves[name][seed] = _run(name, seed, limit, evaluator.run)
-    except KeyboardInterrupt:
-        interrupted = True
-        whole = [seed for seed in seeds if all(seed in curves[name] for name in chosen)]
-        if not whole:
-            raise
-        log_progress(f'interrupted: the result is of seed {", ".join(map(str, whole))} only')
-        curves = {name: {seed: curves[name][seed] for seed in whole} for name in chosen}
-    return result_of(curves, interrupted)
-
-
-def evaluation_points(limit: int) -> list[int]:
-    points = [0]
-    while points[-1] <= limit:
-        points.append(points[-1] + next(by for end, by in SPACINGS if points[-1] < end))
-    return points[1:-1]
-
-
-def reached(curve: Sequence[Point]) -> Point | None:
-    """Return the first of two successive evaluations with enough success, if there is one."""
-    for one, next_one in itertools.pairwise(curve):
-        if min(one.success_rate, next_one.success_rate) >= SUCCESS:
-            return one
-    return None
+    evaluator = Evaluator(problem.task, problem.options)
+    for seed, name in waiting:
+        curve = run(name, problem, seed, limit, evaluator.run)
+        kept.write(name, seed, curve)
+        curves[name][seed] = curve
+        log_progress(f'seed {seed}, {name}: {ending_text(curve)}')
 
 
 def result_of(
-    curves: Mapping[str, Mapping[int, Sequence[Point]]], interrupted: bool = False
+    curves: Mapping[str, Mapping[int, Sequence[Point]]],
+    problem: Problem,
+    period: float,
+    interrupted: bool = False,
+    reused: int = 0,
 ) -> Result:
-    """Return the result from the curve of each algorithm and seed; all have the same seeds."""
+    """
+    Return the result from the curve of each algorithm and seed; all have the same seeds.
+
+    ``period``: control period of the task [s]; ``reused``: number of curves of earlier runs.
+    """
     costs = {name: _costs(list(by_seed.values())) for name, by_seed in curves.items()}
     columns = [
         {name: values[:, column].tolist() for name, values in costs.items()} for column in range(3)
     ]
     baselines = [name for name in curves if ALGORITHMS[name].is_sb3]
-    figures: dict[str, Any] = {'interrupted': interrupted}
+    figures: dict[str, Any] = {
+        'task': problem.task,
+        'robot': problem.robot,
+        'interrupted': interrupted,
+        'reused_runs': reused,
+    }
+    better = _improvements(columns[0])
+    for name, estimate in better.items():
+        key = f'probability_of_improvement_vs_{name}'
+        figures |= {key: estimate.value, f'{key}_interval': [estimate.low, estimate.high]}
     for quantity, samples in zip(('steps', 'wall', 'cpu'), columns, strict=True):
         medians = {name: float(np.median(values)) for name, values in samples.items()}
         best = min(baselines, key=medians.__getitem__, default=None)
@@ -127,46 +166,17 @@ def result_of(
             for name, by_seed in curves.items()
         },
     }
-    return Result(figures, (_table(columns, interrupted),), raw, _picture(curves))
-
-
-def _run(name: str, seed: int, limit: int, evaluate: Evaluate) -> list[Point]:
-    learner = ALGORITHMS[name].begin(seed, limit)
-    wall = cpu = 0.0
-    curve: list[Point] = []
-    logged = -math.inf
-    for steps in evaluation_points(limit):
-        if steps < learner.learns_from:
-            continue
-        started = time.perf_counter(), time.process_time()
-        learner.learn_until(steps)
-        wall += time.perf_counter() - started[0]
-        cpu += time.process_time() - started[1]
-        goals = [episode_seed(seed, RngStream.TEST, steps, index) for index in range(GOALS)]
-        tried = try_goals(evaluate, learner.policy(), goals)
-        rate = float(np.mean(tried))
-        curve.append(Point(learner.steps, rate, len(tried), round(wall, 4), round(cpu, 4)))
-        if time.monotonic() > logged + PROGRESS_PERIOD:
-            log_progress(f'seed {seed}, {name}: success {rate:.2f} after {learner.steps} steps')
-            logged = time.monotonic()
-        if reached(curve) is not None:
-            break
-    found = reached(curve)
-    what = f'learnt after {found.steps}' if found else f'not learnt after {learner.steps}'
-    log_progress(f'seed {seed}, {name}: {what} steps')
-    return curve
-
-
-def try_goals(evaluate: Evaluate, policy: PolicyFunction, goals: Sequence[int]) -> list[bool]:
-    """Return the successes; goals are tried in groups of 25, until too many are missed."""
-    allowed = round((1.0 - SUCCESS) * len(goals))
-    successes: list[bool] = []
-    for start in range(0, len(goals), GOALS_AT_ONCE):
-        part = evaluate(policy, goals[start : start + GOALS_AT_ONCE])
-        successes += part.successes.tolist()
-        if successes.count(False) > allowed:
-            break
-    return successes
+    figures['median_robot_seconds'] = {
+        name: None if steps is None else round(steps * period, 3)
+        for name, steps in figures['median_steps'].items()
+    }
+    note = _note(problem)
+    if reused:
+        note = f'{reused} runs are of earlier calls, and so are their times. {note}'
+    if interrupted:
+        note = f'{INTERRUPTED} {note}'
+    table = Table('', HEADER, _rows(columns, better, period), note)
+    return Result(figures, (table,), raw, _picture(curves), _variant(problem))
 
 
 def _costs(curves: Sequence[Sequence[Point]]) -> NDArray[np.float64]:
@@ -180,26 +190,86 @@ def _comparable(samples: Samples, other: str) -> bool:
     return all(name in samples and np.median(samples[name]) < NEVER for name in (FAST, other))
 
 
-def _table(columns: Sequence[Samples], interrupted: bool) -> Table:
+def _improvements(steps: Samples) -> dict[str, Estimate]:
+    """Return the probability that mher fast needs fewer steps than each other algorithm."""
+    ours = steps.get(FAST)
+    if ours is None:
+        return {}
+    return {
+        name: probability_of_improvement(ours, theirs)
+        for name, theirs in steps.items()
+        if name != FAST
+    }
+
+
+HEADER = (
+    *('', 'seeds that learnt', 'steps', 'robot time [s]'),
+    *('wall time [s], this machine', 'CPU time [s], this machine'),
+    *('mher fast over it: steps', 'wall time', 'CPU time', 'P(mher fast needs fewer steps)'),
+)
+
+
+def _rows(
+    columns: Sequence[Samples], better: Mapping[str, Estimate], period: float
+) -> tuple[tuple[str, ...], ...]:
     """Return one row per algorithm, given steps, wall and CPU seconds of its runs."""
     rows = []
     for name, steps in columns[0].items():
         wall, cpu = (number_text(np.median(samples[name]), '.3g') for samples in columns[1:])
         middle, low, high = (number_text(f(steps), '.0f') for f in (np.median, np.min, np.max))
+        robot = number_text(period * np.median(steps), '.0f')
         learnt = f'{int((np.array(steps) < NEVER).sum())} of {len(steps)}'
         ratios = [
             ratio_cell(samples, FAST, name) if _comparable(samples, name) else ''
             for samples in columns
         ]
+        one = better.get(name)
+        chance = f'{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]' if one else ''
         title = ALGORITHMS[name].title
-        rows.append((title, learnt, f'{middle} [{low}, {high}]', wall, cpu, *ratios))
-    header = (
-        *('', 'seeds that learnt', 'steps'),
-        *('wall time [s], this machine', 'CPU time [s], this machine'),
-        *('mher fast over it: steps', 'wall time', 'CPU time'),
+        rows.append(
+            (title, learnt, f'{middle} [{low}, {high}]', robot, wall, cpu, *ratios, chance)
+        )
+    return tuple(rows)
+
+
+def _note(problem: Problem) -> str:
+    """Explain the table."""
+    task = f'our {problem.task}'
+    if problem.robot:
+        task += f' with the robot {problem.robot}'
+    changed = ', '.join(f'{key}={value}' for key, value in _changes(problem).items())
+    return (
+        f'Median cost until {100 * SUCCESS:.0f} % of {GOALS} goals are reached in two successive '
+        'evaluations, of which the first counts; the range of the seeds is in brackets. Robot '
+        'time: steps times the control period. Every '
+        f'algorithm learns in one thread on {task}, so that the speed of the environment is '
+        'the same for all. All are evaluated after the same numbers of steps, with the same '
+        f'goals, without exploration: {spacings_text(problem.task)}. Goals are tried in groups of '
+        '25, and an evaluation ends when too many are missed. Times include acting, stepping and '
+        'learning, but not evaluations. her fast has the options of mher fast but for those that '
+        'make it HER. SB3 is stable-baselines3 with the settings of rl-baselines3-zoo for '
+        'FetchReach; at *our pace* it has the warm-up, updates per step, batch size and episode '
+        'length of mher fast instead. The preset fast was chosen with other seeds; the settings '
+        'of SB3 were not. Ratios are medians of mher fast over those of the row, with '
+        'bootstrapped 95 % intervals over seeds. P: share of the pairs of runs in which mher fast '
+        'needs fewer steps; a tie counts as half, and a run that does not learn as infinitely '
+        'long.' + (f' Changed options: {changed}.' if changed else '')
     )
-    note = f'{INTERRUPTED} {NOTE}' if interrupted else NOTE
-    return Table('', header, tuple(rows), note)
+
+
+def _changes(problem: Problem) -> dict[str, Any]:
+    """Return the changed options, but for the robot."""
+    return {key: value for key, value in problem.changes.items() if key != 'task.robot'}
+
+
+def _variant(problem: Problem) -> str:
+    """Return what sets the file of the result apart; empty for the task of the zoo as it is."""
+    if problem == Problem():
+        return ''
+    changes = _changes(problem)
+    text = json.dumps(changes, sort_keys=True)
+    digest = f'-{hashlib.sha256(text.encode()).hexdigest()[:8]}' if changes else ''
+    return f'-{problem.name}{digest}'
 
 
 def _picture(curves: Mapping[str, Mapping[int, Sequence[Point]]]) -> Figure:

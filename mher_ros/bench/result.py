@@ -21,6 +21,7 @@ class Result:
     tables: tuple[Table, ...]
     samples: dict[str, Any]  # the single measurements from which the figures are computed
     picture: Figure | None = None
+    variant: str = ''  # end of the name of its files, if it is not that of the usual arguments
 
 
 def to_dict(name: str, result: Result, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class Benchmark(NamedTuple):
     summary: str
     takes: str  # its duration with default arguments, on two idle cores
     arguments: tuple[Argument, ...]
+    keeps_runs: bool = False  # whether it takes a ``folder`` in which finished runs are kept
 
 
 def _count(flag: str, default: int, text: str) -> Argument:
@@ -45,20 +46,36 @@ def _rounds(default: int) -> Argument:
 
 SEED = option('--seed', 0, 'seed of random numbers', type=arguments.seed)
 POLICY = argument('--policy', 'policy file (default: trained below runs/deploy)', metavar='FILE')
+FRESH = argument(
+    '--fresh', 'do not use the finished runs of earlier calls again', action='store_true'
+)
 BENCHMARKS = {
     'learning': Benchmark(
-        'steps and time until fetch_reach is learnt, against stable-baselines3',
+        'steps and time until a task is learnt, against stable-baselines3',
         'an hour',
         (
+            option('--task', 'fetch_reach', 'task to learn'),
+            argument('--robot', 'robot of the task: a name in config/robots, or a YAML file'),
+            arguments.SET,
             arguments.seeds_argument('11-15'),
             _count('--limit', 20_000, 'environment steps after which a run ends'),
             argument(
                 '--algorithms',
-                'such as mher_fast,sb3_sac (default: all; an unknown name lists them)',
+                'such as mher_fast,sb3_sac (default: all with settings for the task; an unknown '
+                'name lists them)',
                 type=arguments.names,
                 metavar='A,B',
             ),
+            FRESH,
+            argument(
+                '--code',
+                'version of the code, whose finished runs are used again (default: a digest of '
+                'its source files)',
+                default='',
+                metavar='NAME',
+            ),
         ),
+        keeps_runs=True,
     ),
     'step': Benchmark(
         'steps of fetch_reach against those of FetchReach-v4; 100 goals against a plain loop',
@@ -172,11 +189,12 @@ def _measure(name: str, chosen: argparse.Namespace) -> int:
     given = {flag: getattr(chosen, flag) for flag in flags}
     if name in NEEDS_ROS:
         require_rclpy()
-    found = importlib.import_module(f'mher_ros.bench.{name}').measure(**given)
+    kept = {'folder': chosen.out / name} if BENCHMARKS[name].keeps_runs else {}
+    found = importlib.import_module(f'mher_ros.bench.{name}').measure(**given, **kept)
     values = result.to_dict(name, found, given)
     interrupted = bool(found.figures.get('interrupted'))
     # A partial result does not replace a whole one.
-    file = f'{name}.partial' if interrupted else name
+    file = f'{name}{found.variant}' + ('.partial' if interrupted else '')
     path = result.write(file, values, found.picture, chosen.out)
     if chosen.json:
         print(json.dumps(values, allow_nan=False))

@@ -136,6 +136,17 @@ def median_over_seeds(values: Sequence[float]) -> Estimate:
     return Estimate(float(np.median(runs)), *interval(np.median(drawn, axis=1)))
 
 
+def probability_of_improvement(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """Return how probably a run of ours has a lower value than one of theirs; a tie is half."""
+    # Over all pairs of runs; both sides are resampled, each on its own (Agarwal et al. 2021).
+    one, other = np.asarray(ours, float), np.asarray(theirs, float)
+    better = np.where(one[:, None] == other, 0.5, one[:, None] < other)
+    rng = np.random.default_rng(SEED)
+    rows = rng.integers(len(one), size=(DRAWS, len(one), 1))
+    columns = rng.integers(len(other), size=(DRAWS, 1, len(other)))
+    return Estimate(float(better.mean()), *interval(better[rows, columns].mean(axis=(1, 2))))
+
+
 def interquartile_mean_over_tasks(values: Sequence[Sequence[float]]) -> Estimate:
     """Return the interquartile mean over all seeds of all tasks; resampled within each task."""
     from scipy.stats import trim_mean  # slow to import
