@@ -16,8 +16,11 @@ ACTION_MEANINGS = {
     'joint_torque': 'each joint gets the torque scale * a',
     'env_action': 'an action of a Gymnasium env, scaled to [-1, 1]; not a command for an arm',
 }
-SOURCES = ('measured', 'setpoint')
-"""Source of an observed value on an arm: its sensors, or the last command."""
+SOURCES = ('measured', 'setpoint', 'tracked')
+"""
+Source of an observed value on an arm: its joint sensors (the tool by the kinematics), the last
+command, or a measured pose of the tool, without kinematics.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +84,11 @@ class TaskInterface:
     """Entries of the observation that repeat the desired goal."""
     arm: TrainedArm | None = None
     """The arm of joint actions; None: actions move no joints of a certain arm."""
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether what is achieved comes from a measured pose of the tool."""
+        return any(self.observation[index].source == 'tracked' for index in self.achieved_index)
 
     def achieved_goal(self, observation: Any) -> Any:
         r"""Return :math:`\phi(s)` of arrays or tensors of shape ``(..., n)`` as ``(..., m)``."""

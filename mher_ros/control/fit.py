@@ -102,8 +102,31 @@ def trained_arm(robot: Robot, arm: ArmModel) -> TrainedArm:
     return TrainedArm(robot.name, _tool_samples(arm), _digest(robot))
 
 
+def check_tool_pose(interface: TaskInterface, robot: Robot) -> None:
+    """Raise FitError unless the tool's pose comes from where it came from in training."""
+    pose, task = robot.tool_pose, interface.task
+    if interface.is_tracked and not pose.is_tracked:
+        raise FitError(
+            f'a robot file with tool_pose.source: topic is expected: this policy for {task} was '
+            f'trained with a measured pose of the tool, in the frame {interface.frame}; robot '
+            f'{robot.name} computes it from the joints'
+        )
+    if pose.is_tracked and not interface.is_tracked:
+        raise FitError(
+            f'a policy that was trained with a measured pose of the tool is expected, as robot '
+            f'{robot.name} has tool_pose.source: topic; this one for {task} computes it from the '
+            'joints'
+        )
+    if interface.is_tracked and interface.frame != pose.frame:
+        raise FitError(
+            f'a policy that was trained in the frame {pose.frame} is expected, as tool_pose.frame '
+            f'of robot {robot.name} says; this one was trained in {interface.frame}'
+        )
+
+
 def check_robot(interface: TaskInterface, robot: Robot, output: str) -> None:
     """Raise FitError if joint actions do not fit joints, scene or output; others always fit."""
+    check_tool_pose(interface, robot)
     trained = interface.arm
     if trained is None:
         return

@@ -1,5 +1,6 @@
 """Options of a training run."""
 
+from collections.abc import Iterator
 import dataclasses
 import enum
 import functools
@@ -262,11 +263,20 @@ def config_from_dict(values: dict[str, Any]) -> TrainConfig:
             f'{section}.{key}': value
             for section, defaults in dataclasses.asdict(TrainConfig('', '', '', 0, task)).items()
             if isinstance(defaults, dict)
-            for key, value in {**defaults, **{'plan': {}, **values}[section]}.items()
+            for key, value in _dotted({**defaults, **{'plan': {}, **values}[section]})
         }
     except (AttributeError, KeyError, TypeError) as error:
         raise OptionError(f'not the configuration of a run: {error!r}') from None
     return make_config(head['task_name'], head['algorithm'], head['preset'], head['seed'], changes)
+
+
+def _dotted(section: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the options of a section, and those of sections in it as ``tracker.noise``."""
+    for key, value in section.items():
+        if isinstance(value, dict):
+            yield from ((f'{key}.{name}', inner) for name, inner in value.items())
+        else:
+            yield key, value
 
 
 def load_config(folder: Path) -> TrainConfig:

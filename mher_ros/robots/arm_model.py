@@ -1,5 +1,7 @@
 """The kinematics of an arm, from its joints to its tool."""
 
+from collections.abc import Mapping
+import copy
 import dataclasses
 import functools
 import math
@@ -83,6 +85,24 @@ class ArmModel:
         self._is_in_order = bool((self.order == np.arange(len(self.order))).all())
         self._kinematics = ToolKinematics(self.model, site=TOOL)
 
+    def displaced(
+        self, links: Mapping[str, ArrayLike], tool: ArrayLike = (0.0, 0.0, 0.0)
+    ) -> 'ArmModel':
+        """
+        Return an arm that differs from its description.
+
+        ``links``: displacement (3,) [m] of the link behind each joint that is named, in the frame
+        of this link; ``tool``: of the tool, in its frame.
+        """
+        other = copy.copy(self)
+        vars(other).pop('collision', None)  # computed anew, from the other model
+        other.model = copy.copy(self.model)
+        displace(other.model, {other.model.joint(name).id: at for name, at in links.items()})
+        site = other.model.site(TOOL).id
+        other.model.site_pos[site] += _rotated(tool, other.model.site_quat[site])
+        other._kinematics = ToolKinematics(other.model, site=TOOL)
+        return other
+
     @functools.cached_property
     def collision(self) -> CollisionModel | None:
         """Solids and pairs of them that must not touch; None: it is off, or there are none."""
@@ -160,6 +180,13 @@ class ArmModel:
     def tool_pose(self, positions: ArrayLike) -> Pose:
         """Return position (3,) [m] and orientation (4,) (w, x, y, z) for ``state_names`` (n,)."""
         return self._kinematics.pose(np.asarray(positions, np.float64)[self.order])
+
+
+def displace(model: mujoco.MjModel, links: Mapping[int, ArrayLike]) -> None:
+    """Displace the bodies of joints, by number, by (3,) [m] in their own frames."""
+    for joint, displacement in links.items():
+        body = model.jnt_bodyid[joint]
+        model.body_pos[body] += _rotated(displacement, model.body_quat[body])
 
 
 def read_description(
@@ -269,6 +296,12 @@ def _pose_attributes(pose: Pose) -> dict[str, str]:
 
 def _text(numbers: ArrayLike) -> str:
     return ' '.join(repr(float(number)) for number in np.asarray(numbers))
+
+
+def _rotated(vector: ArrayLike, orientation: NDArray[np.float64]) -> NDArray[np.float64]:
+    turned = np.empty(3)
+    mujoco.mju_rotVecQuat(turned, np.asarray(vector, np.float64), orientation)
+    return turned
 
 
 def condition_number(jacobian: NDArray[np.float64]) -> float:

@@ -79,7 +79,7 @@ class Description:
                     f"a base frame that is fixed to the arm's first link is expected; {base!r} is "
                     f'moved by {joint.name}, which does not move the tool'
                 )
-            pose = after(pose, _inverse(joint.origin))
+            pose = after(pose, inverse(joint.origin))
         return pose, down[::-1]
 
     def _check_tree(self) -> None:
@@ -137,7 +137,8 @@ def turned(axis: ArrayLike, angle: float) -> NDArray[np.float64]:
     return orientation
 
 
-def _inverse(pose: Pose) -> Pose:
+def inverse(pose: Pose) -> Pose:
+    """Return the inverse of a pose."""
     position, orientation = np.empty(3), np.empty(4)
     mujoco.mju_negPose(position, orientation, *pose)
     return position, orientation

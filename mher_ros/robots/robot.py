@@ -72,6 +72,25 @@ class Topics:
 
 
 @dataclasses.dataclass(frozen=True)
+class ToolPose:
+    """Source of the tool's pose for policies with joint actions."""
+
+    source: str = 'kinematics'
+    """``kinematics``: joint positions and the model; ``topic``: it is measured."""
+    topic: str = 'tracked_pose'
+    """A geometry_msgs/PoseStamped, of a marker tracker or of motion capture."""
+    frame: str = 'camera'
+    """Frame of the measured pose, and of goals."""
+    timeout: float = 0.2
+    """Time without a measured pose after which the motion is interrupted [s]."""
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether the pose is measured."""
+        return self.source == 'topic'
+
+
+@dataclasses.dataclass(frozen=True)
 class Robot:
     """The checked content of a robot file."""
 
@@ -114,6 +133,7 @@ class Robot:
     scene: tuple[Obstacle, ...] = ()
     """Obstacles in the base frame."""
     singularity: SingularityOptions = SingularityOptions()
+    tool_pose: ToolPose = ToolPose()
 
     @property
     def simulation_task(self) -> str:
@@ -230,6 +250,7 @@ def _read(path: Path, settings: Settings) -> Robot:
         collision=read_collision(settings.section('collision')),
         scene=read_scene(settings.section('scene'), folder),
         singularity=read_singularity(settings.section('singularity')),
+        tool_pose=_tool_pose(settings),
     )
     workspace.finish()
     settings.finish()
@@ -269,6 +290,20 @@ def _box(settings: Settings) -> Box | None:
     if any(start >= end for start, end in zip(low, high, strict=True)):
         raise SettingsError(f'box.low is below box.high in x, y and z; got {low} and {high}')
     return Box(low, high)
+
+
+def _tool_pose(settings: Settings) -> ToolPose:
+    section, usual = settings.section('tool_pose'), ToolPose()
+    found = ToolPose(
+        section.choice('source', ('kinematics', 'topic'), usual.source),
+        section.topic('topic', usual.topic),
+        section.text('frame', usual.frame),
+        section.number('timeout', usual.timeout, low=0.01, high=2.0),
+    )
+    section.finish()
+    if not found.frame:
+        raise SettingsError('tool_pose.frame takes the name of a frame; got none')
+    return found
 
 
 def _topics(settings: Settings) -> Topics:

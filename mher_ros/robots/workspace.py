@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Vector = NDArray[np.float64]
 
+REACH = 0.15  # half of the edge of the box of goals of joint actions, before its scale [m]
 MARGIN = 0.05  # around the workspace, where the tool may be unless a box is given [m]
 FARTHEST = 10.0  # largest distance of a workspace from the base, on each axis [m]
 EDGES = (0.01, 5.0)  # shortest and longest edge of a workspace on an arm [m]
@@ -146,6 +147,21 @@ def place_workspace(interface: TaskInterface, robot: Robot) -> Workspace:
         return Workspace(interface.goal_low, interface.goal_high, box=robot.box)
     place = robot.workspace
     return Workspace(interface.goal_low, interface.goal_high, place.origin, place.scale, robot.box)
+
+
+def reach_workspace(robot: Robot, home: Vector) -> Workspace:
+    """
+    Return the workspace of joint actions, in the base frame.
+
+    ``home`` (3,) [m]: position of the tool at home, its centre unless the robot file has one.
+    """
+    place = robot.workspace
+    if place.origin is None and not robot.home:
+        raise OptionError(
+            f'robot {robot.name}: workspace.origin, or home, is needed to place the goals'
+        )
+    centre = np.array(place.origin or home)
+    return Workspace(centre - REACH, centre + REACH, scale=place.scale, box=robot.box)
 
 
 def read_box(low: ArrayLike, high: ArrayLike, name: str = 'box') -> tuple[Vector, Vector]:

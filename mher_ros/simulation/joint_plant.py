@@ -5,7 +5,9 @@ Its model is the task's, without the constraint that moves the tool there: each 
 with the limits of the arm's maker. The drives also carry the weight of the arm.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+import copy
+from types import MappingProxyType
 from typing import Any
 
 from mher_ros.interface import Vector
@@ -22,11 +24,13 @@ from mher_ros.simulation.driven_plant import (
     remove,
 )
 from mher_ros.simulation.obstacles import touch_obstacles
+from mher_ros.simulation.urdf_writer import urdf_of
 from mher_ros.tasks import make
 from mher_ros.tasks.mujoco_task import joint_name, MujocoTask, package_folder
 from mher_ros.tasks.sawyer_reach import SCENE
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 TOOLS = {'fetch_reach': {'site': 'robot0:grip'}, 'sawyer_reach': {'body': 'hand'}}
 
@@ -37,13 +41,18 @@ class JointPlant(DrivenPlant):
     frame = 'world'
 
     def __init__(
-        self, task: str, obstacles: Sequence[Obstacle] = (), payload: float = 0.0
+        self,
+        task: str,
+        obstacles: Sequence[Obstacle] = (),
+        payload: float = 0.0,
+        displaced: Mapping[str, ArrayLike] = MappingProxyType({}),
     ) -> None:
         """
         Simulate the arm of a task.
 
         ``obstacles``: in the world frame. ``payload``: mass at the tool that the drives do not
-        know [kg].
+        know [kg]. ``displaced``: displacements (3,) [m] of links by joint, which the description
+        does not have.
         """
         if task not in ARMS:
             raise OptionError(
@@ -64,7 +73,12 @@ class JointPlant(DrivenPlant):
         model = _build_model(task, arm, rest, obstacles, payload > 0.0)
         joints = [model.joint(joint).name for joint in range(model.njnt)]
         self._begin(model, joints, self._fixed_positions[self._arm], speeds, payload)
+        self._described = copy.copy(self.model)
+        self._displace(displaced)
         self._kinematics = ToolKinematics(model, **TOOLS[task])
+
+    def description(self, name: str) -> str:
+        return urdf_of(self._described, name, self.joint_names, self.frame)
 
     def joint_state(self) -> tuple[Vector, Vector]:
         """Return positions and velocities of all joints; those of other parts never move."""

@@ -1,6 +1,7 @@
 """A kinematic simulation of any arm with a URDF: joints follow commands without forces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from mher_ros.interface import Vector
 from mher_ros.robots.robot import Robot
@@ -11,6 +12,7 @@ from mher_ros.simulation.urdf_arm import UrdfArm
 from mher_ros.simulation.urdf_scene import scene_of
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 TIMESTEP, STEPS = 0.002, 5
 """Time between two steps of the drives [s], and number of steps between two joint states."""
@@ -25,10 +27,15 @@ class KinematicPlant(JointDrivenPlant):
 
     period = STEPS * TIMESTEP
 
-    def __init__(self, robot: Robot, no_forces: str = 'the simulation is kinematic') -> None:
-        """``no_forces``: why forces are not simulated."""
+    def __init__(
+        self,
+        robot: Robot,
+        no_forces: str = 'the simulation is kinematic',
+        displaced: Mapping[str, ArrayLike] = MappingProxyType({}),
+    ) -> None:
+        """``no_forces``: why forces are not simulated; ``displaced``: as in ``UrdfPlant``."""
         self._urdf, self.no_forces = UrdfArm(robot), no_forces
-        self._arm = self._urdf.model
+        self._arm = self._urdf.model.displaced(displaced)
         self.frame, self.camera = self._arm.base_frame, self._urdf.camera
         self.joint_names, self.command_names = self._urdf.joint_names, self._arm.joint_names
         self.model = scene_of(self._urdf.text, self.frame, self._urdf.folder, robot.scene)
@@ -37,6 +44,7 @@ class KinematicPlant(JointDrivenPlant):
         self._drives = Drives(self._arm.velocity_limits, TIMESTEP)
         self._lower, self._upper = self._arm.lower, self._arm.upper
         self._obstacles = ObstacleBodies(self.model, self.data)
+        self._displace(displaced)
         self.reset()
 
     def description(self, name: str) -> str:

@@ -1,10 +1,11 @@
 """Simulated arms: their base classes, and the arm of a task with the dynamics of the task."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mher_ros.interface import Vector
+from mher_ros.robots.arm_model import displace
 from mher_ros.simulation.contacts import Contacts
 from mher_ros.simulation.drives import Drives
 from mher_ros.simulation.obstacle_bodies import ObstacleBodies
@@ -116,6 +117,16 @@ class JointDrivenPlant(Plant):
     _upper: Vector
     _target: Vector  # where they are to go (k,)
     _obstacles: ObstacleBodies
+
+    def _displace(self, links: Mapping[str, ArrayLike]) -> None:
+        """Displace the links behind joints, by name, by (3,) [m] in their own frames."""
+        if not links:
+            return
+        joints = self.model.jnt_qposadr.tolist()
+        places = dict(zip(self.command_names, self._commanded, strict=True))
+        displace(self.model, {joints.index(places[name]): at for name, at in links.items()})
+        mujoco.mj_setConst(self.model, self.data)
+        self.reset()
 
     def put_obstacle(
         self, name: str, shape: str, size: ArrayLike, position: ArrayLike, orientation: ArrayLike

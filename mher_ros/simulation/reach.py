@@ -1,30 +1,32 @@
 """The task ``reach``: joint motions bring the tool of any robot to a position."""
 
+from collections.abc import Mapping
 import dataclasses
+from types import MappingProxyType
 from typing import Any
 
 from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.fit import trained_arm
 from mher_ros.control.lockstep_controller import LockstepController
-from mher_ros.control.reachability import Reachability
+from mher_ros.control.reachability import corners_of, Reachability
 from mher_ros.interface import Field, TaskInterface, Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot, Robot
-from mher_ros.robots.workspace import GoalError, Workspace
+from mher_ros.robots.workspace import GoalError, point_text, reach_workspace, Refusal
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.plant import JointDrivenPlant
+from mher_ros.simulation.tracker import link_errors, Tracker, TrackerOptions
 from mher_ros.simulation.urdf_plant import UrdfPlant
 from mher_ros.simulation.urdf_scene import MassError
-from mher_ros.tasks.task import Task, TaskOptions
+from mher_ros.tasks.task import Array, Task, TaskOptions
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 TRIES = 100  # to draw a goal that can be reached
-REACH = 0.15  # half of the edge of the box of goals, before the workspace's scale [m]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +36,20 @@ class ReachOptions(TaskOptions):
     joint_speed: float = option(
         0.5, 'speed of a joint that an action of 1 asks for [rad/s or m/s]', low=0.01, high=10.0
     )
+    tool_pose: str = option(
+        'robot',
+        'topic: the pose of the tool is measured, no kinematics are used; robot: as its file says',
+        choices=('robot', 'kinematics', 'topic'),
+    )
+    tracker: TrackerOptions = TrackerOptions()
+
+    def load_robot(self) -> Robot:
+        """Return the robot with the source of the tool's pose that is chosen."""
+        robot = load_robot(self.robot)
+        if self.tool_pose == 'robot':
+            return robot
+        chosen = dataclasses.replace(robot.tool_pose, source=self.tool_pose)
+        return dataclasses.replace(robot, tool_pose=chosen)
 
 
 class Reach(Task):
@@ -53,24 +69,31 @@ class Reach(Task):
         arm: ArmModel | None = None,
     ) -> None:
         given = options if isinstance(options, ReachOptions) else self.default_options
-        self.robot = robot = load_robot(given.robot)
-        self._plant = plant = None if arm else simulated_robot(robot)
+        self.robot = robot = given.load_robot()
+        displaced = link_errors(robot, given.tracker)
+        self._plant = plant = None if arm else simulated_robot(robot, displaced=displaced)
         self.arm = arm or ArmModel(robot, self._simulated().description(robot.name))
         self.command_period = plant.period if plant else 1.0 / robot.command_rate
         """Time between two commands to the arm [s]."""
         self.commands_per_step = max(1, round(given.control_period / self.command_period))
         self.joint_names = self.arm.state_names
         self.limits = MotionLimits(robot.speed, robot.acceleration)
-        if robot.workspace.origin is None and not robot.home:
+        self.workspace = reach_workspace(robot, self.arm.tool_position(self._home_positions))
+        self.tracker: Tracker | None = None
+        """What measures the pose of the tool in simulation; None: nothing does."""
+        if robot.tool_pose.is_tracked:
+            centre = (self.workspace.low + self.workspace.high) / 2.0
+            self.tracker = Tracker(robot, self.arm, centre, given.tracker, self.command_period)
+            self.random_start = self.tracker.is_random
+        elif given.tracker != TrackerOptions():
             raise OptionError(
-                f'robot {robot.name}: workspace.origin, or home, is needed to place the goals'
+                'options task.tracker need a measured pose: task.tool_pose=topic, or '
+                f'tool_pose.source: topic in the file of robot {robot.name}'
             )
-        home = self.arm.tool_position(self._home_positions)
-        centre = np.array(robot.workspace.origin or home)
-        edge = np.full(3, REACH)
-        scale = robot.workspace.scale
-        self.workspace = Workspace(centre - edge, centre + edge, scale=scale, box=robot.box)
-        self._reachability = Reachability(self.arm, keeps_orientation=False)
+        self.tracked = np.zeros(3)
+        """The latest measured position of the tool, in the frame of the goals [m]."""
+        reaches = self.tracker.arm if self.tracker else self.arm
+        self._reachability = Reachability(reaches, keeps_orientation=False)
         super().__init__(given, render_mode)
         if plant is not None:
             self._chain = [plant.joint_names.index(name) for name in self.joint_names]
@@ -110,16 +133,19 @@ class Reach(Task):
         if self._plant is not None:
             self._plant.reset()
             self._controller.reset()
+            if self.tracker is not None:
+                self.tracker.reset(rng)
+                self._measure(self.tracker)
 
     def _sample_goal(self, rng: np.random.Generator) -> Vector:
         """Return a goal that the tool can reach, and where the arm touches nothing."""
-        low, high = self.interface.goal_low, self.interface.goal_high
+        low, high, home = self.workspace.low, self.workspace.high, self._home_positions
         refusal = None
         for _ in range(TRIES):
             goal = rng.uniform(low, high)
             try:
-                self._reachability.check_goal(goal, self._home_positions, None)
-                return goal
+                self._reachability.check_goal(goal, home, None)
+                return goal if self.tracker is None else self._seen_goal(goal, self.tracker)
             except GoalError as error:
                 refusal = error
         raise OptionError(
@@ -132,13 +158,41 @@ class Reach(Task):
         for index in range(self.commands_per_step):
             given = action if index == 0 else None
             plant.advance(self._controller.answer(*self.joint_state(), given))
+            if self.tracker is not None:
+                self._measure(self.tracker)
+
+    def judged_goals(self, observations: Array) -> Array:
+        if self.tracker is None:
+            return super().judged_goals(observations)
+        postures = np.atleast_2d(observations)[:, : len(self.joint_names)]
+        return self.tracker.true_positions(postures).reshape(*observations.shape[:-1], 3)
+
+    def _measure(self, tracker: Tracker) -> None:
+        tracker.measure(*self._simulated().tool_pose())
+        self.tracked = tracker.pose[0]
+
+    def _seen_goal(self, goal: Vector, tracker: Tracker) -> Vector:
+        """Return a goal in the tracker's frame, if the filter lets the arm get there."""
+        posture = self._reachability.solve(goal, self._home_positions).positions
+        tool, space = self.arm.tool_position(posture), self.workspace
+        if ((tool < space.box_low) | (tool > space.box_high)).any():
+            raise GoalError(
+                f'at {point_text(goal)} m the tool of the nominal arm would be outside its box',
+                Refusal.OUTSIDE_WORKSPACE,
+            )
+        return tracker.seen(goal)
 
     def _observation(self, positions: Vector, velocities: Vector) -> Vector:
-        return np.concatenate((positions, velocities, self.arm.tool_position(positions)))
+        tool = self.tracked if self.tracker else self.arm.tool_position(positions)
+        return np.concatenate((positions, velocities, tool))
 
     def _declare(self) -> TaskInterface:
         names, joints = self.joint_names, self.arm.joint_names
-        tool = tuple(Field(f'tool_position_{axis}', 'm') for axis in 'xyz')
+        source = 'tracked' if self.tracker else 'measured'
+        tool = tuple(Field(f'tool_position_{axis}', 'm', source=source) for axis in 'xyz')
+        corners = np.array(corners_of(self.workspace))
+        if self.tracker is not None:
+            corners = self.tracker.seen(corners)
         period = self.commands_per_step * self.command_period
         units = dict(zip(names, self.arm.units, strict=True))
         return self._interface(
@@ -154,25 +208,35 @@ class Reach(Task):
                 for name in joints
             ),
             action_meaning='joint_displacement',
-            frame=self.arm.base_frame,
+            frame=self.robot.tool_pose.frame if self.tracker else self.arm.base_frame,
             control_period=period,
-            goal_low=tuple(self.workspace.low.tolist()),
-            goal_high=tuple(self.workspace.high.tolist()),
+            goal_low=tuple(corners.min(axis=0).tolist()),
+            goal_high=tuple(corners.max(axis=0).tolist()),
             achieved_index=tuple(range(2 * len(names), 2 * len(names) + 3)),
             arm=trained_arm(self.robot, self.arm),
         )
 
 
-def simulated_robot(robot: Robot, delay: float = 0.0, lag: float = 0.0) -> ControlledArm:
+def simulated_robot(
+    robot: Robot,
+    delay: float = 0.0,
+    lag: float = 0.0,
+    displaced: Mapping[str, Vector] = MappingProxyType({}),
+) -> ControlledArm:
     """
     Return the simulation of a robot at joint level, behind its controllers.
 
-    It has forces and contacts, unless the URDF has no masses: see ``no_forces``.
+    It has forces and contacts, unless the URDF has no masses: see ``no_forces``. ``displaced``:
+    displacements (3,) [m] of its links by joint, as ``link_errors`` returns them.
     """
     plant: JointDrivenPlant
     task = robot.simulation_task
     try:
-        plant = JointPlant(task, robot.scene) if task else UrdfPlant(robot)
+        plant = (
+            JointPlant(task, robot.scene, displaced=displaced)
+            if task
+            else UrdfPlant(robot, displaced=displaced)
+        )
     except MassError as error:
-        plant = KinematicPlant(robot, str(error))
+        plant = KinematicPlant(robot, str(error), displaced)
     return ControlledArm(plant, ArmModel(robot, plant.description(robot.name)), delay, lag)

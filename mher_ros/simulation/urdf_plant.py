@@ -1,8 +1,9 @@
 """Any arm with a URDF, simulated with its masses, with drives and with contacts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 import math
+from types import MappingProxyType
 from typing import Any
 
 from mher_ros.interface import Vector
@@ -20,6 +21,7 @@ from mher_ros.simulation.urdf_arm import UrdfArm
 from mher_ros.simulation.urdf_scene import compile_links, MassError, UrdfScene
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 EFFORT = 100.0  # force limit of a joint for which the URDF gives none [N m or N]
 
@@ -33,23 +35,31 @@ class UrdfPlant(DrivenPlant):
     visual ones.
     """
 
-    def __init__(self, robot: Robot, payload: float = 0.0) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        payload: float = 0.0,
+        displaced: Mapping[str, ArrayLike] = MappingProxyType({}),
+    ) -> None:
         """
         Simulate the URDF of a robot file; MassError if its links have no masses.
 
-        ``payload``: mass at the tool that the drives do not know [kg].
+        ``payload``: mass at the tool that the drives do not know [kg]. ``displaced``:
+        displacements (3,) [m] of links by joint, which the URDF does not have.
         """
         self._payload = payload
         self._urdf = UrdfArm(robot)
-        self._arm = arm = self._urdf.model
+        self._arm = arm = self._urdf.model.displaced(displaced)
         self.frame, self.camera = arm.base_frame, self._urdf.camera
         self.joint_names, self.command_names = self._urdf.joint_names, arm.joint_names
         self._lower, self._upper = arm.lower, arm.upper
         start = self._urdf.home[self._urdf.commanded]
         alone = self._build(dataclasses.replace(robot, scene=()), ())
         self._begin(alone, arm.joint_names, start, arm.velocity_limits, 0.0)
+        self._displace(displaced)
         model = self._build(robot, self._touching())
         self._begin(model, arm.joint_names, start, arm.velocity_limits, payload)
+        self._displace(displaced)
 
     def description(self, name: str) -> str:
         """Return the robot's own URDF, with full paths of its meshes."""

@@ -105,7 +105,7 @@ def _run_chunk(envs: list[Task], policy: PolicyFunction, seeds: Sequence[int]) -
     for step in range(steps):
         actions = policy(observations, goals)
         observations[:count] = type(envs[0]).step_batch(envs[:count], actions[:count])
-        achieved[step] = interface.achieved_goal(observations[:count])
+        achieved[step] = envs[0].judged_goals(observations[:count])
     return judge(interface, achieved, goals[:count])
 
 

@@ -36,7 +36,7 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
     arm_options: ClassVar[tuple[str, ...]] = ()  # options that change the dynamics
     summary: ClassVar[str]
     joint_names: tuple[str, ...]  # ROS names of the joints that are observed
-    random_start: ClassVar[bool] = False  # whether the initial state is random
+    random_start: bool = False  # whether the initial state is random
     parallel_stepping: ClassVar[bool] = False  # whether threads make it faster
 
     def __init__(self, options: TaskOptions | None = None, render_mode: str | None = None) -> None:
@@ -112,6 +112,14 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
     ) -> NDArray[np.float32]:
         """Return 0 at the goal and -1 elsewhere, for one pair of goals or a batch."""
         return self.interface.reward(achieved_goal, desired_goal)
+
+    def judged_goals(self, observations: Array) -> Array:
+        """
+        Return what was truly achieved (..., m) in observations (..., n).
+
+        Evaluations judge success by it; a task whose observations have noise overrides it.
+        """
+        return np.asarray(self.interface.achieved_goal(observations))
 
     def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> bool:
         return False  # the arm has to stay at the goal

@@ -202,3 +202,17 @@ def test_a_robot_cannot_be_changed(load):
         robot.speed = 1.0
     with pytest.raises(TypeError):
         robot.home['elbow'] = 2.0
+
+
+def test_the_pose_of_the_tool_can_be_measured(tmp_path):
+    source = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
+    path = tmp_path / 'seen.yaml'
+    path.write_text(f'{source}\ntool_pose: {{source: topic, topic: marker, frame: left_eye}}\n')
+    pose = load_robot(path).tool_pose
+    assert pose.is_tracked
+    assert (pose.topic, pose.frame, pose.timeout) == ('marker', 'left_eye', 0.2)
+    assert not load_robot('ur5e').tool_pose.is_tracked
+    for wrong in ('{source: camera}', '{timeout: 0.0}', "{frame: ''}", '{axis: z}'):
+        path.write_text(f'{source}\ntool_pose: {wrong}\n')
+        with pytest.raises(RobotError, match='tool_pose'):
+            load_robot(path)

@@ -148,5 +148,5 @@ class ArmEvaluator:
         for step in range(interface.episode_steps):
             action = policy(observations, goals)[row]
             observations[row] = self._env.step(action)[0]['observation']
-            achieved[step] = interface.achieved_goal(observations[row])
+            achieved[step] = self._env.task.judged_goals(observations[row])
         return achieved, goals[row].copy()
