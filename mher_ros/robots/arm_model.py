@@ -77,6 +77,8 @@ class ArmModel:
         """(k,) [rad/s or m/s]"""
         self.acceleration_limits = np.array([joint.acceleration for joint in commanded])
         """(k,) [rad/s^2 or m/s^2]"""
+        self.effort_limits = np.array([joint.effort for joint in commanded])
+        """(k,) [N m or N], of simulations of a URDF; infinite: not given."""
         self.model = _build_model(start, chain, joints, pose_of(robot.tool_offset))
         """The world is the base frame; a site ``TOOL`` is the tool."""
         # Joints of the model are in the order of the chain.

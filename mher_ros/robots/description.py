@@ -40,6 +40,8 @@ class Joint:
     """Velocity limit [rad/s] or [m/s]; infinite: not given."""
     acceleration: float = math.nan
     """Acceleration limit [rad/s^2] or [m/s^2]; NaN: not known, as in URDF and MJCF."""
+    effort: float = math.inf
+    """Effort limit [N m] or [N], for simulations; infinite: not given."""
     mimics: str = ''
     """Joint that it mimics, if any."""
 

@@ -40,6 +40,8 @@ class Span:
     """[rad/s] or [m/s]"""
     acceleration: float | None = None
     """[rad/s^2] or [m/s^2]; models have none."""
+    effort: float | None = None
+    """[N m] or [N], of the simulation of a URDF."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,6 +273,7 @@ def _limits(settings: Settings, joints: tuple[str, ...]) -> Mapping[str, Span]:
             one.number('upper', None),
             one.number('velocity', None, low=1e-3),
             one.number('acceleration', None, low=1e-2),
+            one.number('effort', None, low=1e-3),
         )
         one.finish()
         if span.lower is not None and span.upper is not None and span.lower >= span.upper:

@@ -68,6 +68,7 @@ def _read_joint(element: Element) -> Joint:
             lower=_finite(bounds, 'lower') if is_bounded else -math.inf,
             upper=_finite(bounds, 'upper') if is_bounded else math.inf,
             velocity=float(bounds.get('velocity', 0.0)) or math.inf,
+            effort=_effort(bounds),
             mimics='' if mimic is None else mimic.get('joint', ''),
         )
     except ValueError as error:
@@ -79,6 +80,14 @@ def _finite(bounds: dict[str, str], key: str) -> float:
     if not math.isfinite(float(text)):
         raise ValueError(f'a finite number is expected for {key}, got {text[:80]!r}')
     return float(text)
+
+
+def _effort(bounds: dict[str, str]) -> float:
+    """Return the effort limit; NaN if it is no number: only a simulation needs it."""
+    try:
+        return float(bounds.get('effort', '0')) or math.inf
+    except ValueError:
+        return math.nan
 
 
 def _link(element: Element, role: str) -> str:

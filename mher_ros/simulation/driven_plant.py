@@ -12,13 +12,17 @@ from mher_ros.simulation.plant import JointDrivenPlant
 from mher_ros.simulation.urdf_writer import link_name
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 PERIOD = 0.01  # time between two joint states, as real arms publish them [s]
 TIMESTEP = 0.002
 # Assumed rotor inertia [kg m^2], which no maker specifies, and friction [N m s/rad], which is 1 to
 # 5 in Fetch's URDF.
 ARMATURE, DAMPING = 0.1, 1.0
+# Force limit below which a drive has less of both, in proportion [N m or N]: it is a smaller one.
+# The weakest drive of Fetch and Sawyer has 7.4 N m. The servo of an SO-101 has 0.028 kg m^2 and
+# 0.6 N m s/rad at 2.9 N m (TheRobotStudio's MJCF); here it gets 0.042 and 0.42.
+WEAKEST = 7.0
 VELOCITY_GAIN = 360.0  # acceleration per velocity error, for the initial inertia [1/s]
 PAYLOAD, RADIUS = 'payload', 0.05
 """Body of a payload, a ball of this radius [m]."""
@@ -102,11 +106,12 @@ class DrivenPlant(JointDrivenPlant):
         inertia = np.empty((model.nv, model.nv))
         for column, unit in zip(inertia, np.eye(model.nv), strict=True):
             mujoco.mj_mulM(model, data, column, unit)
-        gain = np.empty(model.nu)
+        gain, damping = np.empty(model.nu), np.empty(model.nu)
         gain[self._actuators] = VELOCITY_GAIN * np.diag(inertia)[self._commanded]
+        damping[self._actuators] = model.dof_damping[self._commanded]
         model.actuator_gainprm[:, 0] = POSITION_GAIN * gain
         model.actuator_biasprm[:, 1] = -POSITION_GAIN * gain
-        model.actuator_biasprm[:, 2] = DAMPING - gain
+        model.actuator_biasprm[:, 2] = damping - gain
 
     def _name_of(self, geom: int) -> str:
         """Return the name of a geom's link or obstacle."""
@@ -124,18 +129,24 @@ def compile_arm(spec: Any, obstacles: Sequence[Obstacle]) -> mujoco.MjModel:
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model = spec.compile()
     # Not in the spec: there it depends on MuJoCo's version whether they are one number or three.
-    model.dof_damping[:], model.jnt_stiffness[:] = DAMPING, 0.0
+    efforts = model.jnt_actfrcrange[:, 1]
+    model.dof_damping[:], model.jnt_stiffness[:] = DAMPING * _size(efforts), 0.0
     return model
 
 
 def add_drive(spec: Any, joint: Any, effort: float) -> None:
     """Add a drive with a force limit [N m or N] to a joint of an ``MjSpec``."""
-    joint.armature = ARMATURE
+    joint.armature = ARMATURE * float(_size(effort))
     joint.actgravcomp = True
     joint.actfrclimited, joint.actfrcrange = True, (-effort, effort)
     drive = spec.add_actuator(name=joint.name, target=joint.name)
     drive.trntype = mujoco.mjtTrn.mjTRN_JOINT
     drive.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+
+
+def _size(effort: ArrayLike) -> NDArray[np.float64]:
+    """Return the assumed size of drives with a force limit [N m or N]: 1 for usual ones."""
+    return np.minimum(1.0, np.asarray(effort) / WEAKEST)
 
 
 def add_payload(body: Any, position: Sequence[float]) -> None:

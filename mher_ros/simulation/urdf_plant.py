@@ -8,7 +8,6 @@ from typing import Any
 
 from mher_ros.interface import Vector
 from mher_ros.robots.description import after, turned
-from mher_ros.robots.model_file import parse_model
 from mher_ros.robots.robot import Robot
 from mher_ros.simulation.driven_plant import (
     add_drive,
@@ -23,7 +22,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-EFFORT = 100.0  # force limit of a joint for which the URDF gives none [N m or N]
+EFFORT = 100.0  # force limit of a joint for which neither URDF nor robot file gives one [N m or N]
 
 
 class UrdfPlant(DrivenPlant):
@@ -77,12 +76,6 @@ class UrdfPlant(DrivenPlant):
 
     def _build(self, robot: Robot, apart: Sequence[tuple[str, str]]) -> mujoco.MjModel:
         """Compile the arm; the pairs of bodies in ``apart`` do not collide."""
-        top = parse_model(self._urdf.text)
-        efforts = {
-            joint.get('name', ''): limit.get('effort', '0')
-            for joint in top.findall('joint')
-            if (limit := joint.find('limit')) is not None
-        }
 
         def finish(scene: UrdfScene) -> mujoco.MjModel:
             spec = scene.spec
@@ -93,7 +86,7 @@ class UrdfPlant(DrivenPlant):
                 add_payload(tool, robot.tool_offset)
             for joint in list(spec.joints):
                 if joint.name in self.command_names:
-                    self._drive(spec, joint, efforts.get(joint.name, '0'))
+                    self._drive(spec, joint)
                 else:
                     self._fix(spec, joint)
             for one, other in apart:
@@ -107,16 +100,16 @@ class UrdfPlant(DrivenPlant):
 
         return compile_links(self._urdf.text, self.frame, self._urdf.folder, finish, is_solid=True)
 
-    def _drive(self, spec: Any, joint: Any, effort: str) -> None:
+    def _drive(self, spec: Any, joint: Any) -> None:
         """Add a drive to a commanded joint."""
         index = self.command_names.index(joint.name)
         limits = self._lower[index], self._upper[index]
         if np.isfinite(limits).all():
             joint.range = limits
-        most = float(effort)
-        if not 0.0 <= most < math.inf:
-            raise ValueError(f'efforts from 0 on are expected, got {effort[:80]}')
-        add_drive(spec, joint, most or EFFORT)
+        effort = float(self._arm.effort_limits[index])
+        if not effort > 0.0:
+            raise ValueError(f'efforts from 0 on are expected, got {effort:g}')
+        add_drive(spec, joint, effort if effort < math.inf else EFFORT)
 
     def _fix(self, spec: Any, joint: Any) -> None:
         """Fix a joint that is not commanded at home."""

@@ -29,8 +29,8 @@ def load(tmp_path):
     return read
 
 
-def test_the_four_arms_come_with_the_package():
-    assert {'fetch', 'panda', 'sawyer', 'ur5e'} <= set(robot_names())
+def test_the_arms_come_with_the_package():
+    assert {'fetch', 'kinova', 'panda', 'sawyer', 'ur10', 'ur5e'} <= set(robot_names())
     for name in robot_names():
         assert load_robot(name).name == name
         assert load_robot(name).description
@@ -83,6 +83,7 @@ def test_a_key_that_is_needed_is_asked_for(load, key):
         ({'joint_limits': {'knee': {'lower': 0}}}, "joint_limits are of shoulder, elbow; got 'kn"),
         ({'joint_limits': {'elbow': {'low': 0}}}, "unknown key 'joint_limits.elbow.low'"),
         ({'joint_limits': {'elbow': {'velocity': 0}}}, 'joint_limits.elbow.velocity takes'),
+        ({'joint_limits': {'elbow': {'effort': 0}}}, 'joint_limits.elbow.effort takes'),
         ({'joint_limits': {'elbow': {'lower': 1, 'upper': 1}}}, 'lower is below upper'),
         ({'box': {'low': [0, 0, 0]}}, 'box.high is needed'),
         ({'box': {'low': [0, 0, 0], 'high': [1, 0, 1]}}, 'box.low is below box.high'),

@@ -7,6 +7,7 @@ import sys
 
 import mher_ros
 from mher_ros.options import OptionError, override
+from mher_ros.robots.robot import robot_names
 from mher_ros.ros.bringup.bringups import make_bringup
 from mher_ros.ros.bringup.node_spec import Role
 from mher_ros.ros.bringup.processes import run_bringup
@@ -17,6 +18,7 @@ import yaml
 
 ROOT = Path(mher_ros.__file__).parent.parent
 ROBOTS = ROOT / 'config' / 'robots'
+NAMES = ', '.join(robot_names())
 LAYOUT = ROOT / 'config' / 'rviz' / 'deploy.rviz'
 NEAR = 0.02
 """Distance from the goal at which the tool has come to it [m]."""
@@ -160,8 +162,7 @@ def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(
         (
             'deploy',
             {},
-            'name the real arm (robot:=...): one of fetch, panda, sawyer, ur5e, or the path of a '
-            'YAML file',
+            f'name the real arm (robot:=...): one of {NAMES}, or the path of a YAML file',
         ),
         (
             'deploy_sim',
@@ -186,8 +187,7 @@ def test_rviz_keeps_the_frame_of_its_layout_where_only_the_model_knows_the_base(
         (
             'deploy_sim',
             {'robot': 'r2d2', 'rviz': True},
-            'robot takes one of fetch, panda, sawyer, ur5e, or a path that ends in .yaml; got '
-            "'r2d2'",
+            f"robot takes one of {NAMES}, or a path that ends in .yaml; got 'r2d2'",
         ),
     ],
 )
