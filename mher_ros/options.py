@@ -214,6 +214,18 @@ class Settings:
         )
         return None if value is None else float(value)
 
+    def range(
+        self, key: str, default: Any = NEEDED, low: float = -math.inf, high: float = math.inf
+    ) -> tuple[float, float]:
+        """Return the two ends of a range within ``low`` and ``high``."""
+        one, other = self._take(
+            key,
+            default if default is NEEDED else list(default),
+            lambda given: _is_range(given) and low <= given[0] <= given[1] <= high,
+            f'two ascending numbers [low, high] from {low:g} to {high:g}',
+        )
+        return float(one), float(other)
+
     def flag(self, key: str, default: bool) -> bool:
         """Return true or false."""
         return bool(
@@ -284,6 +296,10 @@ def _is_number(value: Any) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return -LARGEST <= value <= LARGEST  # a whole number may exceed all floats
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
 
 
 def _is_vector3(value: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from mher_ros.files import read_at_most, share_folder
 from mher_ros.options import Settings, SettingsError
 from mher_ros.robots.outputs import OUTPUTS
+from mher_ros.robots.randomisation import Randomisation, read_randomisation
 from mher_ros.robots.scene import CollisionOptions, Obstacle, read_collision, read_scene
 from mher_ros.robots.singularity import read_singularity, SingularityOptions
 import yaml
@@ -136,6 +137,8 @@ class Robot:
     """Obstacles in the base frame."""
     singularity: SingularityOptions = SingularityOptions()
     tool_pose: ToolPose = ToolPose()
+    randomisation: Randomisation = Randomisation()
+    """Ranges of simulated plants."""
 
     @property
     def simulation_task(self) -> str:
@@ -253,6 +256,7 @@ def _read(path: Path, settings: Settings) -> Robot:
         scene=read_scene(settings.section('scene'), folder),
         singularity=read_singularity(settings.section('singularity')),
         tool_pose=_tool_pose(settings),
+        randomisation=read_randomisation(settings.section('randomise')),
     )
     workspace.finish()
     settings.finish()

@@ -1,15 +1,18 @@
 """The controllers of real arms, for a simulated one."""
 
-from collections import deque
 import math
 
 from mher_ros.interface import Vector
 from mher_ros.robots.arm_model import ArmModel, TOOL
 from mher_ros.robots.outputs import OUTPUTS
+from mher_ros.robots.randomisation import Randomisation
 from mher_ros.simulation.contacts import Contacts
 from mher_ros.simulation.plant import JointDrivenPlant, Plant
+from mher_ros.simulation.plant_draw import draw_plant, PlantDraw
+from mher_ros.simulation.transport import Channel, JointSensors, JointState
 import mujoco
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 DAMPING = 1e-4  # limits joint velocities near a singularity [m^2]
@@ -34,9 +37,18 @@ class ControlledArm(Plant):
     """
 
     def __init__(
-        self, plant: JointDrivenPlant, arm: ArmModel, delay: float = 0.0, lag: float = 0.0
+        self,
+        plant: JointDrivenPlant,
+        arm: ArmModel,
+        delay: float = 0.0,
+        lag: float = 0.0,
+        ranges: Randomisation | None = None,
     ) -> None:
-        """Carry out commands after ``delay`` [s], with a lag of time constant ``lag`` [s]."""
+        """
+        Carry out commands after ``delay`` [s], with a lag of time constant ``lag`` [s].
+
+        ``ranges``: what the plant is drawn from at each reset with a seed; before, it is nominal.
+        """
         # The delay is rounded to the period; the kinematics of ``plant`` are those of ``arm``.
         self._plant = plant
         self.model, self.data, self.camera = plant.model, plant.data, plant.camera
@@ -49,17 +61,43 @@ class ControlledArm(Plant):
         self._share = 1.0 - math.exp(-plant.period / lag) if lag else 1.0
         self._inverse = _InverseKinematics(arm, self._state()[0])
         self._asked: Vector
+        self._sensors: JointSensors | None
+        self._seen: JointState | None
+        self._ranges = ranges
+        self.draw: PlantDraw | None = None
+        """The plant that was drawn; None: it is the nominal one."""
+        self._rng = np.random.default_rng(0)  # of noise and losses; replaced by each draw
         self._forget()
 
     def description(self, name: str) -> str:
         return self._plant.description(name)
 
-    def reset(self, seed: int | None = None) -> None:
-        self._plant.reset(seed)
+    def reset(self, seed: int | Generator | None = None) -> None:
+        """
+        Put the arm at rest in its initial state.
+
+        A seed draws a new plant, if it is random; a generator draws the same one as its seed does,
+        and its own numbers stay the same.
+        """
+        if self._ranges is not None and seed is not None:
+            rng, self._rng = np.random.default_rng(seed).spawn(2)
+            joints, links = len(self.command_names), self._plant.movable_links
+            self.draw = draw_plant(self._ranges, rng, joints, links, self.period)
+            self._plant.vary(self.draw)
+        self._plant.reset()
         self._forget()
 
     def joint_state(self) -> tuple[Vector, Vector]:
-        return self._plant.joint_state()
+        """Return what is measured: positions [rad or m] and velocities of ``joint_names``."""
+        if self._seen is None:
+            return self._plant.joint_state()
+        positions, velocities = self._seen
+        return positions.copy(), velocities.copy()
+
+    @property
+    def has_new_state(self) -> bool:
+        """Whether the joint state of this period is published; if not, it is lost."""
+        return self._states.is_new
 
     def tool_pose(self) -> tuple[Vector, Vector]:
         return self._plant.tool_pose()
@@ -77,8 +115,7 @@ class ControlledArm(Plant):
 
     def advance(self, command: Vector | None) -> None:
         """Move for one period with a command to ``controller``."""
-        self._under_way.append((self.controller, command))
-        controller, command = self._under_way.popleft()
+        controller, command = self._commands.send((self.controller, command), self._rng)
         is_velocity = OUTPUTS[controller].is_velocity
         if controller != self._running:
             self._start(controller, is_velocity)
@@ -90,11 +127,23 @@ class ControlledArm(Plant):
             self._plant.advance_at(self._asked)
         else:
             self._plant.advance(self._asked)
+        if self._sensors is not None:
+            measured = self._sensors.measure(self._plant.joint_state(), self._rng)
+            self._seen = self._states.send(measured, self._rng)
 
     def _forget(self) -> None:
-        self._under_way: deque[tuple[str, Vector | None]] = deque(
-            [('joint_position', None)] * self._periods
-        )
+        first: tuple[str, Vector | None] = ('joint_position', None)
+        draw, self._sensors, self._seen = self.draw, None, None
+        self._commands = Channel(first, self._periods)
+        self._states: Channel[JointState] = Channel(self._plant.joint_state())
+        if draw is not None:
+            self._commands = Channel(first, self._periods + draw.command_delay, draw.lost_commands)
+            joints = [self.joint_names.index(name) for name in self.command_names]
+            self._sensors = JointSensors(
+                joints, draw.position_noise, draw.velocity_noise, draw.quantisation
+            )
+            self._seen = self._sensors.measure(self._plant.joint_state(), self._rng)
+            self._states = Channel(self._seen, draw.state_delay, draw.lost_states)
         self._start('joint_position', is_velocity=False)
 
     def _start(self, controller: str, is_velocity: bool) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 from mher_ros.robots.scene import Obstacle
 from mher_ros.simulation.contacts import ContactLog, Contacts
 from mher_ros.simulation.drives import Drives, POSITION_GAIN
+from mher_ros.simulation.model_variation import ModelVariation, moment, PAYLOAD, set_payload
 from mher_ros.simulation.obstacle_bodies import add_slots, ObstacleBodies
 from mher_ros.simulation.obstacles import add_obstacles, BODY
 from mher_ros.simulation.plant import JointDrivenPlant
+from mher_ros.simulation.plant_draw import PlantDraw
 from mher_ros.simulation.urdf_writer import link_name
 import mujoco
 import numpy as np
@@ -24,8 +26,6 @@ ARMATURE, DAMPING = 0.1, 1.0
 # 0.6 N m s/rad at 2.9 N m (TheRobotStudio's MJCF); here it gets 0.042 and 0.42.
 WEAKEST = 7.0
 VELOCITY_GAIN = 360.0  # acceleration per velocity error, for the initial inertia [1/s]
-PAYLOAD, RADIUS = 'payload', 0.05
-"""Body of a payload, a ball of this radius [m]."""
 LIGHT = 1e-6  # mass of that body before it is set [kg]
 CRUISE = 0.97  # share of the velocity limit: other joints disturb the velocity
 
@@ -47,16 +47,18 @@ class DrivenPlant(JointDrivenPlant):
         start: NDArray[np.float64],
         speeds: NDArray[np.float64],
         payload: float,
+        tool: int,
     ) -> None:
         """
         Take the model, which has a body for a ``payload`` unless that is 0 [kg].
 
         ``joints``: names in the model of the commanded joints (k,); ``start``: their initial
-        positions (k,); ``speeds``: their velocity limits (k,).
+        positions (k,); ``speeds``: their velocity limits (k,); ``tool``: body of the tool.
         """
         self.model, self.data = model, mujoco.MjData(model)
         self._start = start
         self._commanded = [int(model.joint(name).qposadr[0]) for name in joints]
+        self._dofs = [int(model.joint(name).dofadr[0]) for name in joints]
         self._actuators = [int(model.actuator(name).id) for name in joints]
         self._obstacles = ObstacleBodies(model, self.data)
         self._contacts = ContactLog(model, self.data, self._name_of)
@@ -65,10 +67,21 @@ class DrivenPlant(JointDrivenPlant):
         self._drives = Drives(CRUISE * speeds, TIMESTEP)
         self._tune_drives()
         if payload:  # the drives do not know it
-            body = model.body(PAYLOAD).id
-            model.body_mass[body], model.body_inertia[body] = payload, _moment(payload)
+            set_payload(model, payload)
             mujoco.mj_setConst(model, self.data)
+        jointed = [int(model.joint(name).bodyid[0]) for name in joints]
+        self._movable = jointed if tool in jointed else [*jointed, tool]
+        self.movable_links = len(self._movable)
+        self._variation: ModelVariation | None = None
         self.reset()
+
+    def vary(self, draw: PlantDraw) -> None:
+        super().vary(draw)
+        if self._variation is None:
+            self._variation = ModelVariation(
+                self.model, self._dofs, self._actuators, self._movable
+            )
+        self._variation.apply(draw)
 
     def reset(self, seed: int | None = None) -> None:
         """Put the arm at rest in its initial state, which is not random."""
@@ -153,12 +166,7 @@ def add_payload(body: Any, position: Sequence[float]) -> None:
     """Add the body of a payload, without mass yet, at a point of a body of an ``MjSpec`` [m]."""
     added = body.add_body(name=PAYLOAD, pos=position)
     added.explicitinertial, added.mass = True, LIGHT
-    added.ipos, added.inertia = np.zeros(3), np.full(3, _moment(LIGHT))
-
-
-def _moment(mass: float) -> float:
-    """Return the moment of inertia of a ball [kg m^2]."""
-    return 0.4 * mass * RADIUS**2
+    added.ipos, added.inertia = np.zeros(3), np.full(3, moment(LIGHT))
 
 
 def remove(spec: Any, element: Any) -> None:

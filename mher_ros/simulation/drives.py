@@ -27,6 +27,8 @@ class Drives:
         self._speeds = speeds
         self._most = ACCELERATION * timestep
         self._asked = np.zeros_like(speeds)
+        self.position_gains: Vector = np.full_like(speeds, POSITION_GAIN)
+        """Velocity per rad of error (k,) [1/s]."""
 
     def reset(self) -> None:
         self._asked[:] = 0.0
@@ -34,7 +36,7 @@ class Drives:
     def step(self, error: Vector) -> Vector:
         """Return the velocities (k,) [rad/s] for position errors (k,) [rad]."""
         distance = np.abs(error)
-        speed = np.minimum(POSITION_GAIN * distance, self._speeds)
+        speed = np.minimum(self.position_gains * distance, self._speeds)
         speed = np.minimum(speed, np.sqrt(2.0 * BRAKING * ACCELERATION * distance))
         return self.track(np.copysign(speed, error))
 

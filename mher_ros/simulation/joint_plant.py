@@ -46,13 +46,14 @@ class JointPlant(DrivenPlant):
         obstacles: Sequence[Obstacle] = (),
         payload: float = 0.0,
         displaced: Mapping[str, ArrayLike] = MappingProxyType({}),
+        varies: bool = False,
     ) -> None:
         """
         Simulate the arm of a task.
 
         ``obstacles``: in the world frame. ``payload``: mass at the tool that the drives do not
         know [kg]. ``displaced``: displacements (3,) [m] of links by joint, which the description
-        does not have.
+        does not have. ``varies``: whether the payload may be drawn.
         """
         if task not in ARMS:
             raise OptionError(
@@ -70,9 +71,11 @@ class JointPlant(DrivenPlant):
         self._lower = np.array([limit.lower for limit in limits])
         self._upper = np.array([limit.upper for limit in limits])
         speeds = np.array([limit.velocity for limit in limits])
-        model = _build_model(task, arm, rest, obstacles, payload > 0.0)
+        model = _build_model(task, arm, rest, obstacles, varies or payload > 0.0)
         joints = [model.joint(joint).name for joint in range(model.njnt)]
-        self._begin(model, joints, self._fixed_positions[self._arm], speeds, payload)
+        [(kind, name)] = TOOLS[task].items()
+        tool = int(model.site(name).bodyid[0]) if kind == 'site' else model.body(name).id
+        self._begin(model, joints, self._fixed_positions[self._arm], speeds, payload, tool)
         self._described = copy.copy(self.model)
         self._displace(displaced)
         self._kinematics = ToolKinematics(model, **TOOLS[task])

@@ -7,8 +7,9 @@ from typing import Any
 from mher_ros.interface import Vector
 from mher_ros.robots.arm_model import displace
 from mher_ros.simulation.contacts import Contacts
-from mher_ros.simulation.drives import Drives
+from mher_ros.simulation.drives import Drives, POSITION_GAIN
 from mher_ros.simulation.obstacle_bodies import ObstacleBodies
+from mher_ros.simulation.plant_draw import PlantDraw
 from mher_ros.simulation.urdf_writer import urdf_of
 from mher_ros.tasks import make
 from mher_ros.tasks.task import TaskOptions
@@ -111,6 +112,8 @@ class TaskPlant(Plant):
 class JointDrivenPlant(Plant):
     """A simulated arm with a drive on each commanded joint."""
 
+    movable_links = 0
+    """Number of bodies that may be elsewhere than in the nominal arm."""
     _drives: Drives
     _commanded: list[int]  # entries of ``data.qpos`` that are the commanded joints (k)
     _lower: Vector  # ranges of these joints (k,) [rad or m]
@@ -135,6 +138,10 @@ class JointDrivenPlant(Plant):
 
     def remove_obstacle(self, name: str) -> None:
         self._obstacles.remove(name)
+
+    def vary(self, draw: PlantDraw) -> None:
+        """Become the plant that was drawn; ``reset`` must follow."""
+        self._drives.position_gains = POSITION_GAIN * draw.stiffness / draw.damping
 
     def advance(self, command: Vector | None) -> None:
         """Move for one period towards positions (k,) [rad or m] in range; None: the last."""

@@ -12,6 +12,7 @@ from mher_ros.control.reachability import corners_of, Reachability
 from mher_ros.interface import Field, TaskInterface, Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.randomisation import MOST_RANDOM
 from mher_ros.robots.robot import load_robot, Robot
 from mher_ros.robots.workspace import GoalError, point_text, reach_workspace, Refusal
 from mher_ros.simulation.controlled_arm import ControlledArm
@@ -35,6 +36,13 @@ class ReachOptions(TaskOptions):
     control_period: float = option(0.04, 'time between two actions [s]', low=0.005, high=1.0)
     joint_speed: float = option(
         0.5, 'speed of a joint that an action of 1 asks for [rad/s or m/s]', low=0.01, high=10.0
+    )
+    randomise: float = option(
+        0.0,
+        'each episode has another plant, drawn from its seed; 1: from the ranges of the robot '
+        'file, 0.5: from half of them, 0: always the nominal plant',
+        low=0.0,
+        high=MOST_RANDOM,
     )
     tool_pose: str = option(
         'robot',
@@ -70,8 +78,10 @@ class Reach(Task):
     ) -> None:
         given = options if isinstance(options, ReachOptions) else self.default_options
         self.robot = robot = given.load_robot()
-        displaced = link_errors(robot, given.tracker)
-        self._plant = plant = None if arm else simulated_robot(robot, displaced=displaced)
+        displaced, randomise = link_errors(robot, given.tracker), given.randomise
+        self._plant = plant = None
+        if arm is None:
+            self._plant = plant = simulated_robot(robot, displaced=displaced, randomise=randomise)
         self.arm = arm or ArmModel(robot, self._simulated().description(robot.name))
         self.command_period = plant.period if plant else 1.0 / robot.command_rate
         """Time between two commands to the arm [s]."""
@@ -131,7 +141,7 @@ class Reach(Task):
 
     def _reset_state(self, rng: np.random.Generator) -> None:
         if self._plant is not None:
-            self._plant.reset()
+            self._plant.reset(rng)
             self._controller.reset()
             if self.tracker is not None:
                 self.tracker.reset(rng)
@@ -222,21 +232,29 @@ def simulated_robot(
     delay: float = 0.0,
     lag: float = 0.0,
     displaced: Mapping[str, Vector] = MappingProxyType({}),
+    randomise: float = 0.0,
 ) -> ControlledArm:
     """
     Return the simulation of a robot at joint level, behind its controllers.
 
     It has forces and contacts, unless the URDF has no masses: see ``no_forces``. ``displaced``:
-    displacements (3,) [m] of its links by joint, as ``link_errors`` returns them.
+    displacements (3,) [m] of its links by joint, as ``link_errors`` returns them. ``randomise``:
+    factor of the ranges that its plant is drawn from at each reset with a seed.
     """
     plant: JointDrivenPlant
-    task = robot.simulation_task
+    task, ranges = robot.simulation_task, None
+    if randomise:
+        ranges = robot.randomisation.scaled(randomise)
+        if robot.tool_pose.is_tracked:  # its links are those of ``displaced``
+            ranges = dataclasses.replace(ranges, link_error=(0.0, 0.0))
+    varies = ranges is not None and ranges.payload[1] > 0.0
     try:
         plant = (
-            JointPlant(task, robot.scene, displaced=displaced)
+            JointPlant(task, robot.scene, displaced=displaced, varies=varies)
             if task
-            else UrdfPlant(robot, displaced=displaced)
+            else UrdfPlant(robot, displaced=displaced, varies=varies)
         )
     except MassError as error:
         plant = KinematicPlant(robot, str(error), displaced)
-    return ControlledArm(plant, ArmModel(robot, plant.description(robot.name)), delay, lag)
+    arm = ArmModel(robot, plant.description(robot.name))
+    return ControlledArm(plant, arm, delay, lag, ranges)

@@ -39,14 +39,17 @@ class UrdfPlant(DrivenPlant):
         robot: Robot,
         payload: float = 0.0,
         displaced: Mapping[str, ArrayLike] = MappingProxyType({}),
+        varies: bool = False,
     ) -> None:
         """
         Simulate the URDF of a robot file; MassError if its links have no masses.
 
         ``payload``: mass at the tool that the drives do not know [kg]. ``displaced``:
-        displacements (3,) [m] of links by joint, which the URDF does not have.
+        displacements (3,) [m] of links by joint, which the URDF does not have. ``varies``: whether
+        the payload may be drawn.
         """
-        self._payload = payload
+        self._has_payload = varies or payload > 0.0
+        self._offset = np.array(robot.tool_offset)
         self._urdf = UrdfArm(robot)
         self._arm = arm = self._urdf.model.displaced(displaced)
         self.frame, self.camera = arm.base_frame, self._urdf.camera
@@ -54,10 +57,11 @@ class UrdfPlant(DrivenPlant):
         self._lower, self._upper = arm.lower, arm.upper
         start = self._urdf.home[self._urdf.commanded]
         alone = self._build(dataclasses.replace(robot, scene=()), ())
-        self._begin(alone, arm.joint_names, start, arm.velocity_limits, 0.0)
+        self._tool = tool = alone.body(robot.tool_frame).id
+        self._begin(alone, arm.joint_names, start, arm.velocity_limits, 0.0, tool)
         self._displace(displaced)
         model = self._build(robot, self._touching())
-        self._begin(model, arm.joint_names, start, arm.velocity_limits, payload)
+        self._begin(model, arm.joint_names, start, arm.velocity_limits, payload, tool)
         self._displace(displaced)
 
     def description(self, name: str) -> str:
@@ -72,7 +76,13 @@ class UrdfPlant(DrivenPlant):
         return positions, velocities
 
     def tool_pose(self) -> tuple[Vector, Vector]:
-        return self._arm.tool_pose(self.joint_state()[0][self._urdf.chain])
+        position, orientation = self._arm.tool_pose(self.joint_state()[0][self._urdf.chain])
+        if (
+            self._variation is not None and self._variation.moves_links
+        ):  # its orientation is the same
+            turned = self.data.xmat[self._tool].reshape(3, 3) @ self._offset
+            position = self.data.xpos[self._tool] + turned
+        return position, orientation
 
     def _build(self, robot: Robot, apart: Sequence[tuple[str, str]]) -> mujoco.MjModel:
         """Compile the arm; the pairs of bodies in ``apart`` do not collide."""
@@ -81,7 +91,7 @@ class UrdfPlant(DrivenPlant):
             spec = scene.spec
             for body in spec.bodies:
                 body.gravcomp = 1.0
-            if self._payload:
+            if self._has_payload:
                 tool = next(body for body in spec.bodies if body.name == robot.tool_frame)
                 add_payload(tool, robot.tool_offset)
             for joint in list(spec.joints):

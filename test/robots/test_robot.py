@@ -50,6 +50,13 @@ def test_four_keys_are_enough(load):
     assert robot.simulated().model == 'arm.urdf'
 
 
+def test_ranges_of_plants_replace_the_usual_ones(load):
+    usual = load().randomisation
+    assert usual.stiffness == (0.9, 1.1)
+    given = load(randomise={'payload': [0, 3], 'state_delay': [0.01, 0.01]}).randomisation
+    assert given == dataclasses.replace(usual, payload=(0.0, 3.0), state_delay=(0.01, 0.01))
+
+
 @pytest.mark.parametrize('key', sorted(LEAST))
 def test_a_key_that_is_needed_is_asked_for(load, key):
     with pytest.raises(RobotError, match=f'mine.yaml: {key} is needed'):
@@ -86,6 +93,18 @@ def test_a_key_that_is_needed_is_asked_for(load, key):
         ({'joint_limits': {'elbow': {'effort': 0}}}, 'joint_limits.elbow.effort takes'),
         ({'joint_limits': {'elbow': {'lower': 1, 'upper': 1}}}, 'lower is below upper'),
         ({'box': {'low': [0, 0, 0]}}, 'box.high is needed'),
+        ({'randomise': {'mass': [0, 1]}}, "unknown key 'randomise.mass'; the keys are .*payload"),
+        ({'randomise': {'payload': 1.0}}, r'randomise.payload takes two ascending numbers'),
+        ({'randomise': {'payload': [1.0, 0.0]}}, r'from 0 to 20; got \[1.0, 0.0\]'),
+        ({'randomise': {'payload': [0.0, 21.0]}}, r'randomise.payload takes .* from 0 to 20'),
+        ({'randomise': {'payload': [-0.1, 1.0]}}, 'randomise.payload takes'),
+        ({'randomise': {'payload': [0, 1, 2]}}, 'randomise.payload takes'),
+        ({'randomise': {'payload': [False, True]}}, 'randomise.payload takes'),
+        ({'randomise': {'payload': [0, float('inf')]}}, 'randomise.payload takes'),
+        ({'randomise': {'stiffness': [0.0, 1.0]}}, 'randomise.stiffness takes .* from 0.6 to'),
+        ({'randomise': {'command_delay': ['0', '1']}}, 'randomise.command_delay takes'),
+        ({'randomise': {'lost_states': [float('nan'), 0]}}, 'randomise.lost_states takes'),
+        ({'randomise': [1, 2]}, 'randomise holds keys and values'),
         ({'box': {'low': [0, 0, 0], 'high': [1, 0, 1]}}, 'box.low is below box.high'),
     ],
 )
