@@ -49,6 +49,13 @@ POLICY = argument('--policy', 'policy file (default: trained below runs/deploy)'
 FRESH = argument(
     '--fresh', 'do not use the finished runs of earlier calls again', action='store_true'
 )
+CODE = argument(
+    '--code',
+    'version of the code, whose finished runs are used again (default: a digest of '
+    'its source files)',
+    default='',
+    metavar='NAME',
+)
 BENCHMARKS = {
     'learning': Benchmark(
         'steps and time until a task is learnt, against stable-baselines3',
@@ -67,13 +74,28 @@ BENCHMARKS = {
                 metavar='A,B',
             ),
             FRESH,
+            CODE,
+        ),
+        keeps_runs=True,
+    ),
+    'calibration': Benchmark(
+        'reaching without calibration: a learnt policy against straight lines of a wrong model',
+        'an hour',
+        (
+            option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
             argument(
-                '--code',
-                'version of the code, whose finished runs are used again (default: a digest of '
-                'its source files)',
-                default='',
-                metavar='NAME',
+                '--turns',
+                'turns of the camera about the vertical axis [deg] (default 30,90,150)',
+                type=arguments.positives,
+                default=[30, 90, 150],
+                metavar='DEG,...',
             ),
+            arguments.SET,
+            arguments.seeds_argument('11-13'),
+            _count('--limit', 5000, 'environment steps after which a run ends'),
+            _count('--goals', 100, 'number of goals of each line'),
+            FRESH,
+            CODE,
         ),
         keeps_runs=True,
     ),
@@ -247,7 +269,7 @@ def _out(files: str) -> Argument:
 
 
 ALL = Command(
-    'run all benchmarks, and write a page (about an hour and a half on two idle cores)',
+    'run all benchmarks, and write a page (about two and a half hours on two idle cores)',
     _all,
     (
         option(

@@ -164,12 +164,15 @@ class Reach(Task):
         )
 
     def move(self, action: NDArray[np.float32]) -> None:
-        plant = self._simulated()
         for index in range(self.commands_per_step):
             given = action if index == 0 else None
-            plant.advance(self._controller.answer(*self.joint_state(), given))
-            if self.tracker is not None:
-                self._measure(self.tracker)
+            self.advance(self._controller.answer(*self.joint_state(), given))
+
+    def advance(self, command: Vector | None) -> None:
+        """Move the simulated arm for one command period, to joint positions (k,)."""
+        self._simulated().advance(command)
+        if self.tracker is not None:
+            self._measure(self.tracker)
 
     def judged_goals(self, observations: Array) -> Array:
         if self.tracker is None:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+import copy
 import dataclasses
 
 from mher_ros.interface import Vector
@@ -97,10 +98,10 @@ class Tracker:
         return self._readings[0]
 
     def reset(self, rng: np.random.Generator) -> None:
-        """Forget the measured poses; draw from ``rng`` if there is noise."""
+        """Forget the measured poses; the noise depends on ``rng``, whose numbers stay the same."""
         self._readings.clear()
         if self.is_random:
-            self._rng = np.random.default_rng(int(rng.integers(2**63)))
+            self._rng = np.random.default_rng(int(copy.deepcopy(rng).integers(2**63)))
 
     def measure(self, position: Vector, orientation: Vector) -> None:
         """Take the pose of the tool in the base frame, (3,) [m] and (4,) (w, x, y, z)."""
