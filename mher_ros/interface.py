@@ -1,5 +1,6 @@
 """The interface of a task: observation, goal and action of its policies."""
 
+from collections.abc import Sequence
 import dataclasses
 from typing import Any
 
@@ -16,11 +17,12 @@ ACTION_MEANINGS = {
     'joint_torque': 'each joint gets the torque scale * a',
     'env_action': 'an action of a Gymnasium env, scaled to [-1, 1]; not a command for an arm',
 }
-SOURCES = ('measured', 'setpoint', 'tracked')
+SOURCES = ('measured', 'setpoint', 'tracked', 'action')
 """
 Source of an observed value on an arm: its joint sensors (the tool by the kinematics), the last
-command, or a measured pose of the tool, without kinematics.
+command, a measured pose of the tool, without kinematics, or an earlier action of the policy.
 """
+MOST_PREVIOUS = 10  # earlier actions that are observed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +39,15 @@ class Field:
     """Actions: command, in ``unit``, for an entry of 1; 0: not used."""
     source: str = 'measured'
     """Observations: one of ``SOURCES``."""
+
+
+def previous_fields(action: Sequence[Field], count: int) -> tuple[Field, ...]:
+    """Return the fields of the last ``count`` actions in an observation, the newest first."""
+    return tuple(
+        Field(f'previous_{age}_{field.name}', '1', source='action')
+        for age in range(1, count + 1)
+        for field in action
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +95,12 @@ class TaskInterface:
     """Entries of the observation that repeat the desired goal."""
     arm: TrainedArm | None = None
     """The arm of joint actions; None: actions move no joints of a certain arm."""
+
+    @property
+    def previous_actions(self) -> int:
+        """Number of earlier actions that are observed."""
+        count = sum(field.source == 'action' for field in self.observation)
+        return count // max(1, len(self.action))
 
     @property
     def is_tracked(self) -> bool:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from mher_ros.errors import MherError
 from mher_ros.files import read_at_most
-from mher_ros.interface import Field, TaskInterface, TrainedArm
+from mher_ros.interface import (
+    Field,
+    MOST_PREVIOUS,
+    previous_fields,
+    TaskInterface,
+    TrainedArm,
+)
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.mesh_file import MAX_MESH_BYTES
 from mher_ros.robots.outputs import OUTPUTS
@@ -52,7 +58,14 @@ def check_fit(interface: TaskInterface) -> None:
     is_position = goal == [(name, 'm') for name in POSITION]
     require(is_position, f'a goal of {", ".join(POSITION)} in m', _text(interface.goal))
     known = (*POSITION, *VELOCITY, *ABSENT_POSITION, *ABSENT_VELOCITY)
+    previous = previous_fields(action, interface.previous_actions)
+    observed = tuple(field for field in interface.observation if field.source == 'action')
+    fits = observed == previous and interface.previous_actions <= MOST_PREVIOUS
+    most = f'at most {MOST_PREVIOUS} earlier actions, the newest first, each with all entries'
+    require(fits, f'an observation of {most}', _text(observed))
     for field in interface.observation:
+        if field.source == 'action':
+            continue
         name = field.name
         require(bool(np.isfinite(field.nominal)), f'a finite nominal {name}', field.nominal)
         if moves_joints and name.startswith((JOINT_POSITION, JOINT_VELOCITY)):

@@ -76,6 +76,7 @@ class GoalController:
         self._finishing = self._holding = False
         self._step_due = 0.0
         self._decided: Motion = ToolVelocity(np.zeros(3))
+        self._previous = np.zeros(interface.previous_actions * len(interface.action))
         self.late = 0
         """Number of steps of the policy that were more than a control period late."""
 
@@ -111,6 +112,7 @@ class GoalController:
     def begin(self, now: float) -> None:
         """Ask the policy at once when a motion starts."""
         self._step_due = now
+        self._previous[:] = 0.0
 
     def progress(self, tool: Vector) -> tuple[float, float]:
         assert self._goal is not None
@@ -152,8 +154,11 @@ class GoalController:
             position, velocity = self.path.tool_seen(source)
             tool = space.to_policy(position), space.velocity_to_policy(velocity)
             seen[source] = *tool, *self.path.joints_seen(source)
-        action = self._policy(self._observe(seen), space.to_policy(self._goal))
+        action = self._policy(self._observe(seen, self._previous), space.to_policy(self._goal))
         self._decided = self._decoder.decode(action)
+        if self._previous.size:  # near the goal no action of the policy is carried out
+            done = np.zeros(len(action)) if self._finishing else action
+            self._previous = np.concatenate((done, self._previous[: -len(action)]))
 
 
 def _patient(safety: SafetyOptions, interface: TaskInterface) -> SafetyOptions:

@@ -21,6 +21,7 @@ Seen = tuple[NDArray[np.float64], ...]
 Position (3,) [m] and velocity (3,) [m/s] of the tool, and where joints are observed their
 positions (n,) [rad or m] and velocities (n,).
 """
+NOTHING: NDArray[np.float64] = np.empty(0)
 
 
 class Observer:
@@ -44,6 +45,7 @@ class Observer:
                 )
         self._nominal = np.array([field.nominal for field in fields])
         self._entries: dict[str, tuple[Index, Index, NDArray[np.float64]]] = {}
+        self._previous = [index for index, field in enumerate(fields) if field.source == 'action']
         for source in SOURCES:
             # Entries of the observation, and which of ``values`` they show.
             seen = [
@@ -59,15 +61,19 @@ class Observer:
                 entries, shown, factors = zip(*seen, strict=True)
                 self._entries[source] = np.array(entries), np.array(shown), np.array(factors)
         self.sources = tuple(self._entries)
-        """Sources that are observed: ``measured``, ``setpoint``, or both."""
+        """Sources of what is ``seen``."""
 
-    def __call__(self, seen: Mapping[str, Seen]) -> NDArray[np.float64]:
+    def __call__(
+        self, seen: Mapping[str, Seen], previous: NDArray[np.float64] = NOTHING
+    ) -> NDArray[np.float64]:
         """
         Return the observation (n,) of what is ``seen``, by source.
 
+        ``previous``: entries of the earlier actions that are observed, the newest action first.
         The tool is in the policy's workspace: ``Workspace.to_policy`` and ``velocity_to_policy``.
         """
         observation = self._nominal.copy()
         for source, (entries, shown, factors) in self._entries.items():
             observation[entries] = np.concatenate(seen[source])[shown] * factors
+        observation[self._previous] = previous
         return observation

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 import dataclasses
+import math
 from types import MappingProxyType
 from typing import Any
 
@@ -9,7 +10,7 @@ from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.fit import trained_arm
 from mher_ros.control.lockstep_controller import LockstepController
 from mher_ros.control.reachability import corners_of, Reachability
-from mher_ros.interface import Field, TaskInterface, Vector
+from mher_ros.interface import Field, MOST_PREVIOUS, previous_fields, TaskInterface, Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.randomisation import MOST_RANDOM
@@ -100,6 +101,7 @@ class Reach(Task):
                 'options task.tracker need a measured pose: task.tool_pose=topic, or '
                 f'tool_pose.source: topic in the file of robot {robot.name}'
             )
+        self._previous = np.empty(0)  # entries of earlier actions, the newest action first
         self.tracked = np.zeros(3)
         """The latest measured position of the tool, in the frame of the goals [m]."""
         reaches = self.tracker.arm if self.tracker else self.arm
@@ -140,6 +142,7 @@ class Reach(Task):
         return np.array([self.robot.home.get(name, 0.0) for name in self.arm.state_names])
 
     def _reset_state(self, rng: np.random.Generator) -> None:
+        self._previous = np.zeros(self.interface.previous_actions * len(self.interface.action))
         if self._plant is not None:
             self._plant.reset(rng)
             self._controller.reset()
@@ -167,6 +170,11 @@ class Reach(Task):
         for index in range(self.commands_per_step):
             given = action if index == 0 else None
             self.advance(self._controller.answer(*self.joint_state(), given))
+        self.remember(action)
+
+    def remember(self, action: NDArray[np.float32]) -> None:
+        if self._previous.size:
+            self._previous = np.concatenate((action, self._previous[: -len(action)]))
 
     def advance(self, command: Vector | None) -> None:
         """Move the simulated arm for one command period, to joint positions (k,)."""
@@ -197,7 +205,7 @@ class Reach(Task):
 
     def _observation(self, positions: Vector, velocities: Vector) -> Vector:
         tool = self.tracked if self.tracker else self.arm.tool_position(positions)
-        return np.concatenate((positions, velocities, tool))
+        return np.concatenate((positions, velocities, tool, self._previous))
 
     def _declare(self) -> TaskInterface:
         names, joints = self.joint_names, self.arm.joint_names
@@ -208,18 +216,21 @@ class Reach(Task):
             corners = self.tracker.seen(corners)
         period = self.commands_per_step * self.command_period
         units = dict(zip(names, self.arm.units, strict=True))
+        action = tuple(
+            Field(name, units[name], scale=self.options.joint_speed * period) for name in joints
+        )
+        delay = self.robot.randomisation.scaled(self.options.randomise).delay
+        previous = min(MOST_PREVIOUS, math.ceil(round(delay / period, 6)))
         return self._interface(
             task='reach',
             observation=(
                 *(Field(f'position_{name}', units[name]) for name in names),
                 *(Field(f'velocity_{name}', f'{units[name]}/s') for name in names),
                 *tool,
+                *previous_fields(action, previous),
             ),
             goal=tool,
-            action=tuple(
-                Field(name, units[name], scale=self.options.joint_speed * period)
-                for name in joints
-            ),
+            action=action,
             action_meaning='joint_displacement',
             frame=self.robot.tool_pose.frame if self.tracker else self.arm.base_frame,
             control_period=period,

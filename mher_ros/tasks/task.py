@@ -136,6 +136,9 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
             'desired_goal': self.goal.copy(),
         }
 
+    def remember(self, action: NDArray[np.float32]) -> None:
+        """Take the action (k,) of the last step, for a task that observes earlier actions."""
+
     def hold(self) -> None:
         self.move(np.zeros(len(self.interface.action), np.float32))
 

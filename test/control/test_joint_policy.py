@@ -12,6 +12,7 @@ from mher_ros.control.fit import (
 )
 from mher_ros.control.goal_controller import GoalController
 from mher_ros.control.observation import Observer
+from mher_ros.interface import previous_fields
 from mher_ros.policy.onnx_policy import load
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.scene import Obstacle
@@ -73,6 +74,77 @@ def test_the_policy_sees_what_it_was_trained_on_to_the_bit(robot):
         tool = task.arm.tool(positions, velocities)
         seen = observer({'measured': (*tool, positions, velocities)})
         np.testing.assert_array_equal(seen, trained['observation'])
+
+
+@pytest.mark.parametrize('robot', ROBOTS)
+def test_with_delays_the_policy_sees_its_last_action_as_in_training(robot):
+    task = make('reach', dataclasses.replace(options(robot), randomise=1.0))
+    k = len(task.interface.action)
+    seen, given = [], []
+
+    def policy(observation, goal):
+        seen.append(observation)
+        given.append(np.full(k, 0.02 * len(given), np.float32))
+        return given[-1]
+
+    file, _ = load_arm(robot)
+    world = DynamicArm(file, 'joint_position')
+    space = place_workspace(task.interface, file)
+    controller = GoalController(policy, task.interface, world.arm, space, 'joint_position')
+    world.settle(controller.path)
+    goal = world.tool_position() + (0.0, 0.1, 0.08)
+    controller.take_goal(world.now, goal, 'project')
+    while len(given) < 6:
+        world.step(controller.path)
+    entries = [entry[-k:] for entry in seen]
+    np.testing.assert_array_equal(entries, [np.zeros(k), *given[: len(entries) - 1]])
+
+    trained = [task.reset(seed=0)[0]['observation']]
+    trained += [task.step(action)[0]['observation'] for action in given]
+    np.testing.assert_array_equal([entry[-k:] for entry in trained[: len(seen)]], entries)
+    observer = Observer(task.interface, task.joint_names)
+    positions, velocities = task.joint_state()
+    tool = task.arm.tool(positions, velocities)
+    previous = np.array(given[-1], np.float64)
+    again = observer({'measured': (*tool, positions, velocities)}, previous)
+    np.testing.assert_array_equal(again, trained[-1])
+
+
+def test_after_a_straight_motion_near_the_goal_there_is_no_last_action():
+    task = make('reach', dataclasses.replace(options('ur5e'), randomise=1.0))
+    seen, k = [], len(task.interface.action)
+
+    def policy(observation, goal):
+        seen.append(observation[-k:])
+        return np.full(k, 0.3, np.float32)
+
+    file, _ = load_arm('ur5e')
+    world = DynamicArm(file, 'joint_position')
+    space = place_workspace(task.interface, file)
+    controller = GoalController(policy, task.interface, world.arm, space, 'joint_position')
+    world.settle(controller.path)
+    controller.take_goal(world.now, world.tool_position() + (0.01, 0.0, 0.0), 'project')
+    for _ in range(50):
+        world.step(controller.path)
+    assert len(seen) > 5
+    assert not np.any(seen)
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda fields: fields[:-1],
+        lambda fields: (*fields[:-2], fields[-1], fields[-2]),
+        lambda fields: (*fields[:-1], dataclasses.replace(fields[-1], unit='rad')),
+        lambda fields: (*fields[:-1], dataclasses.replace(fields[-1], source='measured')),
+        lambda fields: fields + previous_fields(fields[-6:], 11),
+    ],
+)
+def test_earlier_actions_that_no_arm_can_show_are_refused(change):
+    interface = make('reach', dataclasses.replace(options('ur5e'), randomise=1.0)).interface
+    check_fit(interface)
+    with pytest.raises(FitError, match='an observation of'):
+        check_fit(dataclasses.replace(interface, observation=change(interface.observation)))
 
 
 def test_another_arm_is_refused(policies):

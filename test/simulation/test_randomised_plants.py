@@ -258,6 +258,35 @@ def test_ranges_are_scaled_about_the_nominal_values():
     assert NOMINAL.delay == 0.0
 
 
+@pytest.mark.parametrize(
+    ('delays', 'factor', 'count'),
+    [
+        ((0.0, 0.02), 0.0, 0),
+        ((0.0, 0.0), 1.0, 0),
+        ((0.0, 0.02), 1.0, 1),
+        ((0.0, 0.02), 2.0, 2),
+        ((0.0, 0.03), 1.0, 2),
+    ],
+)
+def test_the_actions_that_may_be_under_way_are_observed(tmp_path, delays, factor, count):
+    path = tmp_path / 'late.yaml'
+    text = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
+    ranges = f'{{command_delay: {list(delays)}, state_delay: {list(delays)}}}'
+    path.write_text(f'{text}\nrandomise: {ranges}\n')
+    task = Reach(ReachOptions(50, 0.05, robot=str(path), randomise=factor))
+    names = [field.name for field in task.interface.observation]
+    assert sum(name.startswith('previous_') for name in names) == 6 * count
+    assert len(names) == 15 + 6 * count
+    assert task.interface.previous_actions == count
+    seen = [task.reset(seed=0)[0]['observation'][15:]]
+    actions = np.random.default_rng(0).uniform(-1, 1, (4, 6)).astype(np.float32)
+    seen += [task.step(action)[0]['observation'][15:] for action in actions]
+    for step, entries in enumerate(seen):
+        past = [np.zeros(6)] * count + list(actions[:step])
+        np.testing.assert_array_equal(entries, np.array(past[::-1][:count]).ravel())
+    assert not task.reset(seed=1)[0]['observation'][15:].any()
+
+
 @pytest.mark.parametrize('robot', ROBOTS)
 def test_the_hardest_plants_follow_random_actions_without_contacts(robot):
     task = Reach(ReachOptions(50, 0.05, robot=robot, randomise=2.0))

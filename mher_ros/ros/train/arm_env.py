@@ -65,6 +65,7 @@ class ArmEnv(gymnasium.Env[Any, Any]):
         except EpisodeLostError:
             self.episodes_lost += 1
             raise
+        self.task.remember(checked)
         outcome = self.task.outcome(*self._state)
         self._watch(outcome[0], False)
         return outcome
