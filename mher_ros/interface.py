@@ -13,6 +13,7 @@ ACTION_MEANINGS = {
     'displacement': 'the position changes by scale * a',
     'tool_displacement': 'the target of the tool is its current position plus scale * a',
     'target_displacement': 'the target of the tool moves by scale * a, inside the goal box',
+    'setpoint_displacement': 'the set-point of the tool moves by scale * a, as far as the arm may',
     'joint_displacement': 'each joint moves by scale * a',
     'joint_torque': 'each joint gets the torque scale * a',
     'env_action': 'an action of a Gymnasium env, scaled to [-1, 1]; not a command for an arm',
@@ -52,10 +53,12 @@ def previous_fields(action: Sequence[Field], count: int) -> tuple[Field, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class TrainedArm:
-    """The arm that joint actions were learnt on; they fit no other one."""
+    """The arm that a policy was trained on, see ``TaskInterface.is_for_one_arm``."""
 
     robot: str
     """Name of the robot file."""
+    joints: tuple[str, ...]
+    """The joints that are commanded."""
     tool_samples: tuple[tuple[float, ...], ...]
     """Positions of the tool (3,) [m] in some fixed postures: they show its kinematics."""
     scene: str
@@ -94,7 +97,17 @@ class TaskInterface:
     goal_index: tuple[int, ...] = ()
     """Entries of the observation that repeat the desired goal."""
     arm: TrainedArm | None = None
-    """The arm of joint actions; None: actions move no joints of a certain arm."""
+    """The arm of training; None: it is the simulator of a task."""
+
+    @property
+    def moves_joints(self) -> bool:
+        """Whether actions move joints, not the tool."""
+        return self.action_meaning == 'joint_displacement'
+
+    @property
+    def is_for_one_arm(self) -> bool:
+        """Whether policies fit only ``arm``: they move its joints, or go around its obstacles."""
+        return self.moves_joints or (self.arm is not None and bool(self.arm.scene))
 
     @property
     def previous_actions(self) -> int:

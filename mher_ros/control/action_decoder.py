@@ -8,7 +8,7 @@ from mher_ros.interface import TaskInterface
 import numpy as np
 from numpy.typing import NDArray
 
-RESPONSE = {'tool_displacement': 0.62, 'target_displacement': 1.0}
+RESPONSE = {'tool_displacement': 0.62, 'target_displacement': 1.0, 'setpoint_displacement': 1.0}
 """
 Share of the displacement that the tool has covered at the next action, by meaning.
 
@@ -33,15 +33,14 @@ class ActionDecoder:
         ``lengths``: length on the arm over length in training, ``Workspace.scale``.
         """
         meaning, period = interface.action_meaning, interface.control_period
-        if meaning != 'joint_displacement' and meaning not in RESPONSE:
+        self._moves_joints = interface.moves_joints
+        if not (self._moves_joints or meaning in RESPONSE):
             raise FitError(
                 f'a policy for {interface.task} cannot move an arm: its actions mean {meaning}; '
                 f'expected one of joint_displacement, {", ".join(RESPONSE)}'
             )
-        self.moves_joints = meaning == 'joint_displacement'
-        """Whether actions move joints, not the tool."""
         scales = np.array([field.scale for field in interface.action])
-        if not self.moves_joints:
+        if not self._moves_joints:
             scales = scales[:3] * RESPONSE[meaning] * lengths
         self._rates = scales / period
 
@@ -50,4 +49,4 @@ class ActionDecoder:
         velocity = action[: len(self._rates)] * self._rates
         if not math.isfinite(velocity.sum()):
             raise ValueError(f'finite actions are expected of the policy, got {action.tolist()}')
-        return JointVelocities(velocity) if self.moves_joints else ToolVelocity(velocity)
+        return JointVelocities(velocity) if self._moves_joints else ToolVelocity(velocity)

@@ -21,7 +21,7 @@ from mher_ros.robots.robot import Robot
 import numpy as np
 
 AXES = 'xyz'
-MEANINGS = ('tool_displacement', 'target_displacement')
+MEANINGS = ('tool_displacement', 'target_displacement', 'setpoint_displacement')
 POSITION, VELOCITY, TARGET = (
     tuple(f'{what}_{axis}' for axis in AXES)
     for what in ('tool_position', 'tool_velocity', 'tool_target')
@@ -53,7 +53,7 @@ def check_fit(interface: TaskInterface) -> None:
     meaning, period, action = interface.action_meaning, interface.control_period, interface.action
     meanings = *MEANINGS, JOINTS
     require(meaning in meanings, f'actions that mean {" or ".join(meanings)}', meaning)
-    moves_joints = meaning == JOINTS
+    moves_joints = interface.moves_joints
     goal = [(field.name, field.unit) for field in interface.goal]
     is_position = goal == [(name, 'm') for name in POSITION]
     require(is_position, f'a goal of {", ".join(POSITION)} in m', _text(interface.goal))
@@ -111,8 +111,8 @@ def check_fit(interface: TaskInterface) -> None:
 
 
 def trained_arm(robot: Robot, arm: ArmModel) -> TrainedArm:
-    """Return what a policy with joint actions must know of its arm."""
-    return TrainedArm(robot.name, _tool_samples(arm), _digest(robot))
+    """Return what the contract of a policy says about the arm of its training."""
+    return TrainedArm(robot.name, arm.joint_names, _tool_samples(arm), _digest(robot))
 
 
 def check_tool_pose(interface: TaskInterface, robot: Robot) -> None:
@@ -138,37 +138,36 @@ def check_tool_pose(interface: TaskInterface, robot: Robot) -> None:
 
 
 def check_robot(interface: TaskInterface, robot: Robot, output: str) -> None:
-    """Raise FitError if joint actions do not fit joints, scene or output; others always fit."""
+    """Raise FitError if a policy for one arm does not fit the joints, scene or output."""
     check_tool_pose(interface, robot)
     trained = interface.arm
-    if trained is None:
+    if trained is None or not interface.is_for_one_arm:
         return
-    names = tuple(field.name for field in interface.action)
-    if names != robot.joints:
+    if trained.joints != robot.joints:
         raise FitError(
             f'a policy for the joints of robot {robot.name} ({", ".join(robot.joints)}) is '
-            f'expected; this one was trained on {trained.robot}, with {", ".join(names)}'
+            f'expected; this one was trained on {trained.robot}, with {", ".join(trained.joints)}'
         )
     digest = _digest(robot)
     if trained.scene != digest:
         described = {True: 'obstacles', False: 'no obstacles'}
         raise FitError(
-            'a policy with joint actions that was trained with the obstacles in the scene of '
+            'a policy that was trained with the obstacles in the scene of '
             f'robot {robot.name} is expected; it was trained on {trained.robot} with other ones '
             f'({described[bool(trained.scene)]} there, {described[bool(digest)]} here)'
         )
     outputs = [name for name, one in OUTPUTS.items() if one.of_joints or not one.message]
     if output not in outputs:
         raise FitError(
-            f'a policy for {interface.task} moves joints: an output of {", ".join(outputs)} is '
-            f'expected, got {output}'
+            f'a policy for {interface.task} with joint actions, or with obstacles, moves joints: '
+            f'an output of {", ".join(outputs)} is expected, got {output}'
         )
 
 
 def check_kinematics(interface: TaskInterface, arm: ArmModel) -> None:
-    """Raise FitError if joint actions were learnt on an arm with other kinematics."""
+    """Raise FitError if a policy for one arm was trained on one with other kinematics."""
     trained = interface.arm
-    if trained is None:
+    if trained is None or not interface.is_for_one_arm:
         return
     there, here = np.array(trained.tool_samples), np.array(_tool_samples(arm))
     far = np.inf
@@ -176,7 +175,7 @@ def check_kinematics(interface: TaskInterface, arm: ArmModel) -> None:
         far = float(np.linalg.norm(there - here, axis=1).max())
     if far > SAME:
         raise FitError(
-            'a policy with joint actions for an arm with these kinematics is expected; the arm of '
+            'a policy for an arm with these kinematics is expected; the arm of '
             f'{trained.robot} that it was trained on moves its tool to places that are up to '
             f'{far:.3f} m away'
         )

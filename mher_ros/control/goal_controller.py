@@ -26,7 +26,7 @@ LEAVE = 1.5  # distance from the goal, in thresholds, from which the policy move
 HOLD, RELEASE = 1e-4, 4e-4
 """Distances from the goal at which the set-point comes to rest, and from which it moves again."""
 SAME = 0.02  # distance of two goals up to which the check of progress continues [m]
-PATIENCE = 2.0  # episodes in which a policy with joint actions must come nearer to its goal
+PATIENCE = 2.0  # episodes in which a policy for one arm must come nearer to its goal
 STEP_EARLY = 0.5  # part of a command period by which a step of the policy may be early
 
 
@@ -63,12 +63,12 @@ class GoalController:
         if policy is not None and interface.action_meaning == 'target_displacement':
             # In training the target never left the box of goals.
             known_box = workspace.low, workspace.high
-        moves_joints = policy is not None and self._decoder.moves_joints
-        if moves_joints:
+        limits_joints = policy is not None and interface.is_for_one_arm
+        if limits_joints:
             options['safety'] = _patient(options.get('safety') or SafetyOptions(), interface)
         box = workspace.box_low, workspace.box_high
         self.path = CommandPath(
-            self, arm, box, output, known_box=known_box, moves_joints=moves_joints, **options
+            self, arm, box, output, known_box=known_box, moves_joints=limits_joints, **options
         )
         """Turns the motions that this controller asks for into commands."""
         self._goal: Vector | None = None

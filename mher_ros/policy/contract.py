@@ -11,7 +11,7 @@ from mher_ros.interface import ACTION_MEANINGS, Field, SOURCES, TaskInterface, T
 import numpy as np
 
 CONTRACT_KEY = 'mher_ros.contract'  # name of the ONNX metadata entry that holds the contract
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MOST_CHARACTERS = 2**20
 DEEPEST = 20  # levels of objects and lists
 LARGEST = 1e9  # of all numbers that the interface holds
@@ -100,13 +100,17 @@ def _arm(values: Any) -> TrainedArm:
     _check_text('interface.arm.robot', values['robot'])
     scene, samples = values['scene'], values['tool_samples']
     _expect(isinstance(scene, str) and len(scene) <= 64, 'interface.arm.scene', 'a digest', scene)
+    where, joints = 'interface.arm.joints', values['joints']
+    _expect(isinstance(joints, list) and 0 < len(joints) <= 100, where, 'names', joints)
+    for entry, joint in enumerate(joints):
+        _check_text(f'{where}[{entry}]', joint)
     where = 'interface.arm.tool_samples'
     _expect(isinstance(samples, list) and 0 < len(samples) <= 100, where, 'positions', samples)
     places = tuple(
         _numbers(f'{where}[{entry}]', place, 3, 'x, y and z')
         for entry, place in enumerate(samples)
     )
-    return TrainedArm(values['robot'], places, scene)
+    return TrainedArm(values['robot'], tuple(joints), places, scene)
 
 
 def _fields(where: str, values: Any) -> tuple[Field, ...]:

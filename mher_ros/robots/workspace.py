@@ -141,12 +141,18 @@ def place_workspace(interface: TaskInterface, robot: Robot) -> Workspace:
     """
     Return the workspace of a policy where the robot file places it.
 
-    Joint actions were learnt on the arm itself: their workspace stays where it was.
+    On the arm of training it stays where it was.
     """
-    if interface.arm is not None:
+    if is_trained_on(interface, robot):
         return Workspace(interface.goal_low, interface.goal_high, box=robot.box)
     place = robot.workspace
     return Workspace(interface.goal_low, interface.goal_high, place.origin, place.scale, robot.box)
+
+
+def is_trained_on(interface: TaskInterface, robot: Robot) -> bool:
+    """Return whether a policy was trained on this robot, or fits no other one."""
+    trained = interface.arm
+    return trained is not None and (interface.is_for_one_arm or trained.robot == robot.name)
 
 
 def reach_workspace(robot: Robot, home: Vector) -> Workspace:

@@ -1,4 +1,4 @@
-"""The task ``reach``: joint motions bring the tool of any robot to a position."""
+"""The task ``reach``: the tool of any robot moves to a position."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -45,6 +45,17 @@ class ReachOptions(TaskOptions):
         low=0.0,
         high=MOST_RANDOM,
     )
+    action: str = option(
+        'joint',
+        'joint: actions move the joints; tool: the tool, which keeps its orientation',
+        choices=('joint', 'tool'),
+    )
+    tool_speed: float = option(
+        0.25,
+        'speed of the tool that an action of 1 asks for on each axis [m/s]',
+        low=0.01,
+        high=2.0,
+    )
     tool_pose: str = option(
         'robot',
         'topic: the pose of the tool is measured, no kinematics are used; robot: as its file says',
@@ -62,12 +73,12 @@ class ReachOptions(TaskOptions):
 
 
 class Reach(Task):
-    """Joint velocities move the tool of any robot to a position."""
+    """Velocities of the joints, or of the tool, move the tool of any robot to a position."""
 
     # Actions go through the command path of deployment: for the agent, the safety filter is part
     # of the arm. The robot is simulated in this process, unless ``arm`` is given: then the arm is
     # commanded over topics, and this class only defines observations, goals and rewards.
-    summary = 'joint motions bring the tool of a robot to a position in space'
+    summary = 'the tool of any robot moves to a position, by actions of its joints or of the tool'
     default_options = ReachOptions(episode_steps=50, threshold=0.05)
     options: ReachOptions
 
@@ -104,8 +115,13 @@ class Reach(Task):
         self._previous = np.empty(0)  # entries of earlier actions, the newest action first
         self.tracked = np.zeros(3)
         """The latest measured position of the tool, in the frame of the goals [m]."""
-        reaches = self.tracker.arm if self.tracker else self.arm
-        self._reachability = Reachability(reaches, keeps_orientation=False)
+        if self.tracker is not None and given.action == 'tool':
+            raise OptionError('task.action must be joint where the pose of the tool is measured')
+        self._moves_joints = given.action == 'joint'
+        self._reachability = Reachability(
+            self.tracker.arm if self.tracker else self.arm,
+            keeps_orientation=not self._moves_joints,  # a motion of the tool keeps it
+        )
         super().__init__(given, render_mode)
         if plant is not None:
             self._chain = [plant.joint_names.index(name) for name in self.joint_names]
@@ -204,41 +220,51 @@ class Reach(Task):
         return tracker.seen(goal)
 
     def _observation(self, positions: Vector, velocities: Vector) -> Vector:
+        if not self._moves_joints:
+            return np.concatenate((*self.arm.tool(positions, velocities), self._previous))
         tool = self.tracked if self.tracker else self.arm.tool_position(positions)
         return np.concatenate((positions, velocities, tool, self._previous))
 
     def _declare(self) -> TaskInterface:
-        names, joints = self.joint_names, self.arm.joint_names
-        source = 'tracked' if self.tracker else 'measured'
-        tool = tuple(Field(f'tool_position_{axis}', 'm', source=source) for axis in 'xyz')
         corners = np.array(corners_of(self.workspace))
         if self.tracker is not None:
             corners = self.tracker.seen(corners)
         period = self.commands_per_step * self.command_period
-        units = dict(zip(names, self.arm.units, strict=True))
-        action = tuple(
-            Field(name, units[name], scale=self.options.joint_speed * period) for name in joints
-        )
+        tool = _axes('tool_position', 'm', source='tracked' if self.tracker else 'measured')
+        observation, action = self._joint_fields(period)
+        first = len(observation)
+        observation = (*observation, *tool)
+        if not self._moves_joints:
+            first, observation = 0, (*tool, *_axes('tool_velocity', 'm/s'))
+            action = _axes('tool_target', 'm', scale=self.options.tool_speed * period)
         delay = self.robot.randomisation.scaled(self.options.randomise).delay
         previous = min(MOST_PREVIOUS, math.ceil(round(delay / period, 6)))
         return self._interface(
             task='reach',
-            observation=(
-                *(Field(f'position_{name}', units[name]) for name in names),
-                *(Field(f'velocity_{name}', f'{units[name]}/s') for name in names),
-                *tool,
-                *previous_fields(action, previous),
-            ),
+            observation=(*observation, *previous_fields(action, previous)),
             goal=tool,
             action=action,
-            action_meaning='joint_displacement',
+            action_meaning=f'{"joint" if self._moves_joints else "setpoint"}_displacement',
             frame=self.robot.tool_pose.frame if self.tracker else self.arm.base_frame,
             control_period=period,
             goal_low=tuple(corners.min(axis=0).tolist()),
             goal_high=tuple(corners.max(axis=0).tolist()),
-            achieved_index=tuple(range(2 * len(names), 2 * len(names) + 3)),
+            achieved_index=tuple(range(first, first + len(tool))),
             arm=trained_arm(self.robot, self.arm),
         )
+
+    def _joint_fields(self, period: float) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+        """Return what is observed of the joints, and actions that move them."""
+        units = dict(zip(self.joint_names, self.arm.units, strict=True))
+        scale = self.options.joint_speed * period
+        return (
+            *(Field(f'position_{name}', unit) for name, unit in units.items()),
+            *(Field(f'velocity_{name}', f'{unit}/s') for name, unit in units.items()),
+        ), tuple(Field(name, units[name], scale=scale) for name in self.arm.joint_names)
+
+
+def _axes(name: str, unit: str, **values: Any) -> tuple[Field, ...]:
+    return tuple(Field(f'{name}_{axis}', unit, **values) for axis in 'xyz')
 
 
 def simulated_robot(

@@ -48,7 +48,7 @@ def test_contract_comes_back_from_json_as_it_was():
     assert Contract.from_json(CONTRACT.to_json()) == CONTRACT
 
 
-ARM = TrainedArm('ur5e', ((0.1, 0.2, 0.3), (0.0, -0.5, 1.0)), 'a1')
+ARM = TrainedArm('ur5e', ('elbow', 'wrist'), ((0.1, 0.2, 0.3), (0.0, -0.5, 1.0)), 'a1')
 
 
 def test_the_arm_of_joint_actions_comes_back():
@@ -65,7 +65,10 @@ def test_the_arm_of_joint_actions_comes_back():
         ({'tool_samples': []}, 'interface.arm.tool_samples: expected positions'),
         ({'tool_samples': [[1.0, 2.0]]}, r'tool_samples\[0\]: expected 3 numbers, x, y and z'),
         ({'tool_samples': [[1.0, 2.0, True]]}, r'tool_samples\[0\]\[2\]: expected a number'),
-        ({'joints': 6}, 'interface.arm: unknown joints'),
+        ({'joints': 6}, 'interface.arm.joints: expected names'),
+        ({'joints': []}, 'interface.arm.joints: expected names'),
+        ({'joints': ['']}, r'interface.arm.joints\[0\]: expected a text'),
+        ({'axes': 6}, 'interface.arm: unknown axes'),
     ],
 )
 def test_an_arm_that_is_wrong_is_refused(changes, text):
@@ -160,13 +163,13 @@ def test_missing_entry_is_named(key):
 @pytest.mark.parametrize('version', [FORMAT_VERSION + 1, 0, '1', 1.0, True, None])
 def test_other_version_is_told_before_anything_else(version):
     text = json.dumps({'format_version': version, 'unheard': 'of'})
-    with pytest.raises(PolicyFileError, match='expected format version 3, got') as error:
+    with pytest.raises(PolicyFileError, match='expected format version 4, got') as error:
         Contract.from_json(text)
     assert repr(version) in str(error.value)
 
 
 def test_missing_version_is_told():
-    with pytest.raises(PolicyFileError, match='expected format version 3, got None'):
+    with pytest.raises(PolicyFileError, match='expected format version 4, got None'):
         Contract.from_json('{}')
 
 
@@ -186,7 +189,7 @@ def test_json_that_is_no_object_is_refused():
     [
         ({'training': {'folder': object()}}, 'expected plain JSON values; got object'),
         ({'training': {'rate': float('nan')}}, 'training.rate: expected a finite number'),
-        ({'format_version': 1}, 'expected format version 3, got 1'),
+        ({'format_version': 1}, 'expected format version 4, got 1'),
     ],
 )
 def test_contract_that_could_not_be_read_is_not_written(change, message):

@@ -134,7 +134,7 @@ def test_contract_that_is_not_json_is_refused(rewritten):
 def test_other_format_version_is_refused(rewritten):
     text = json.dumps({'format_version': 1, 'robot': {}})
     path = rewritten(lambda model, entries: entries.update({CONTRACT_KEY: text}))
-    refused(path, 'contract: expected format version 3, got 1')
+    refused(path, 'contract: expected format version 4, got 1')
 
 
 def test_contract_that_does_not_fit_itself_is_refused(rewritten):

@@ -19,7 +19,7 @@ from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import Part
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Robot
-from mher_ros.robots.workspace import GoalError, place_workspace, Refusal
+from mher_ros.robots.workspace import GoalError, is_trained_on, place_workspace, Refusal
 from mher_ros.ros.bringup.node_spec import ObstacleArguments, PolicyArguments
 from mher_ros.ros.common.arm_driver import ArmDriver, model_text
 from mher_ros.ros.common.avoided_obstacles import AvoidedObstacles, check_planning_scene
@@ -94,13 +94,14 @@ class Deployment:
         if options.controller == 'policy':
             check_robot(interface, robot, self.output)
         self.arm = arm = ArmModel(robot, model_text(node, robot, stop, options.model_timeout))
-        moves_joints = interface.arm is not None and options.controller == 'policy'
-        if moves_joints:
+        is_for_one_arm = interface.is_for_one_arm and options.controller == 'policy'
+        if is_for_one_arm:
             check_kinematics(interface, arm)
         self.workspace = workspace = place_workspace(interface, robot)
-        limits_joints = moves_joints or OUTPUTS[self.output].of_joints
+        limits_joints = is_for_one_arm or OUTPUTS[self.output].of_joints
         slots = arm.obstacle_slots() if limits_joints else None
         check_planning_scene(options.planning_scene, slots)
+        moves_joints = interface.moves_joints and options.controller == 'policy'
         self._reachability = Reachability(
             arm, slots, keeps_orientation=not moves_joints, avoids_collisions=limits_joints
         )
@@ -276,7 +277,7 @@ class Deployment:
 
 def _check_place(interface: TaskInterface, robot: Robot) -> None:
     """Refuse to use the place of a training workspace on another arm."""
-    if interface.arm is not None:
+    if is_trained_on(interface, robot):
         return  # its place is known in the arm's own base frame
     if robot.workspace.origin is None and robot.simulation_task != interface.task:
         raise FitError(

@@ -17,17 +17,22 @@ pytestmark = pytest.mark.ros
 
 
 @pytest.mark.parametrize(
-    ('name', 'robot'),
-    [*((name, None) for name in PAPER_TASKS), ('reach', 'fetch'), ('reach', 'ur5e')],
+    ('name', 'robot', 'changes'),
+    [
+        *((name, None, {}) for name in PAPER_TASKS),
+        ('reach', 'fetch', {}),
+        ('reach', 'ur5e', {}),
+        ('reach', 'ur5e', {'action': 'tool'}),
+    ],
 )
-def test_an_episode_is_the_tasks_own_to_the_bit(world, name, robot):
+def test_an_episode_is_the_tasks_own_to_the_bit(world, name, robot, changes):
     if robot is None:
         world.sim_node(name)
         link, options = LockstepLink, None
     else:
         world.sim_node(robot=robot)
         link = RobotLink
-        options = ReachOptions(episode_steps=20, threshold=0.05, robot=robot, joint_speed=2.0)
+        options = ReachOptions(20, 0.05, robot=robot, joint_speed=2.0, **changes)
     task = make(name, options)
     env = world.arm(link, make(name, options))
     assert env.observation_space == task.observation_space

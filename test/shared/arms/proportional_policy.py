@@ -23,7 +23,7 @@ def write_proportional_policy(path, task='fetch_reach', options=None):
     """Write a policy for a task whose actions displace what its goals place; return ``path``."""
     env = make(task, options)
     interface = env.interface
-    weights = _joint_weights(env) if interface.arm else _tool_weights(interface)
+    weights = _joint_weights(env) if interface.moves_joints else _tool_weights(interface)
     env.close()
     path = Path(path)
     contract = Contract(interface, {'algorithm': 'proportional', 'gain': GAIN})

@@ -1,4 +1,4 @@
-"""A policy whose actions move joints runs on the arm that it was trained on, and on no other."""
+"""Policies of `reach`: which arms they fit, and how they run there."""
 
 import dataclasses
 
@@ -27,8 +27,8 @@ import pytest
 ROBOTS = ('fetch', 'ur5e')
 
 
-def options(robot):
-    return ReachOptions(episode_steps=50, threshold=0.05, robot=robot)
+def options(robot, **changes):
+    return ReachOptions(episode_steps=50, threshold=0.05, robot=robot, **changes)
 
 
 @pytest.fixture(scope='module')
@@ -64,8 +64,9 @@ def test_the_tool_comes_to_its_goal_by_joint_actions(policies, robot, output):
 
 
 @pytest.mark.parametrize('robot', ROBOTS)
-def test_the_policy_sees_what_it_was_trained_on_to_the_bit(robot):
-    task = make('reach', options(robot))
+@pytest.mark.parametrize('action', ['joint', 'tool'])
+def test_the_policy_sees_what_it_was_trained_on_to_the_bit(robot, action):
+    task = make('reach', options(robot, action=action))
     task.reset(seed=0)
     observer, rng = Observer(task.interface, task.joint_names), np.random.default_rng(0)
     for _ in range(10):
@@ -199,7 +200,7 @@ def test_a_mesh_in_the_scene_may_be_in_another_folder(policies, tmp_path):
 def test_outputs_that_command_the_tool_are_refused(policies):
     interface, (robot, _) = policies['fetch'].interface, load_arm('fetch')
     for output in ('twist', 'pose'):
-        with pytest.raises(FitError, match=f'moves joints.*got {output}'):
+        with pytest.raises(FitError, match=f'with joint actions.*got {output}'):
             check_robot(interface, robot, output)
     for output in ('joint_trajectory', 'joint_position', 'joint_velocity', 'none'):
         check_robot(interface, robot, output)
@@ -241,3 +242,71 @@ def test_a_joint_that_the_arm_lacks_is_refused(policies):
     interface = policies['fetch'].interface
     with pytest.raises(FitError, match='position_shoulder_pan_joint'):
         Observer(interface, ('elbow',))
+
+
+@pytest.fixture(scope='module')
+def tool_policy(tmp_path_factory):
+    """Return a policy with tool actions that was trained on ur5e, without obstacles."""
+    path = tmp_path_factory.mktemp('policy') / 'tool.onnx'
+    return load(write_proportional_policy(path, 'reach', options('ur5e', action='tool')))
+
+
+@pytest.mark.parametrize('robot', ['ur5e', 'panda'])
+def test_a_policy_with_tool_actions_runs_on_other_arms(tool_policy, robot):
+    interface = tool_policy.interface
+    file, arm = load_arm(robot)
+    for output in ('joint_position', 'twist'):
+        check_robot(interface, file, output)
+    check_kinematics(interface, arm)
+    world = DynamicArm(file, 'joint_position')
+    space = place_workspace(interface, file)
+    controller = GoalController(tool_policy, interface, world.arm, space, 'joint_position')
+    world.settle(controller.path)
+    controller.take_goal(world.now, (space.low + 3.0 * space.high) / 4.0)
+    end = world.now + 10.0
+    while world.now < end and not (controller.reached and controller.path.filter.is_at_rest):
+        world.step(controller.path)
+    assert np.linalg.norm(world.tool_position() - controller.goal) < 0.01
+
+
+def test_the_workspace_of_tool_actions_stays_on_their_arm_and_moves_with_others(tool_policy):
+    interface = tool_policy.interface
+    moved = dataclasses.replace(load_arm('panda')[0], box=None)
+    np.testing.assert_allclose(
+        (place_workspace(interface, moved).low + place_workspace(interface, moved).high) / 2.0,
+        moved.workspace.origin,
+    )
+    here = dataclasses.replace(load_arm('ur5e')[0], box=None)
+    elsewhere = dataclasses.replace(here.workspace, origin=(1.0, 1.0, 1.0))
+    kept = place_workspace(interface, dataclasses.replace(here, workspace=elsewhere))
+    np.testing.assert_array_equal(kept.low, interface.goal_low)
+
+
+def test_tool_actions_among_obstacles_fit_only_their_arm_and_scene(tool_policy):
+    robot, arm = load_arm('ur5e')
+    wall = Obstacle('wall', 'box', (0.5, 0.0, 0.1), size=(0.1, 1.0, 0.2))
+    with_wall = dataclasses.replace(robot, scene=(wall,))
+    trained = dataclasses.replace(tool_policy.interface, arm=trained_arm(with_wall, arm))
+    check_robot(trained, with_wall, 'joint_position')
+    check_kinematics(trained, arm)
+    with pytest.raises(FitError, match='obstacles there, no obstacles here'):
+        check_robot(trained, robot, 'joint_position')
+    with pytest.raises(FitError, match='joints of robot panda'):
+        check_robot(trained, load_arm('panda')[0], 'joint_position')
+    with pytest.raises(FitError, match='with obstacles.*got twist'):
+        check_robot(trained, with_wall, 'twist')
+    longer = dataclasses.replace(robot.simulated(), tool_offset=(0.0, 0.0, 0.05))
+    with pytest.raises(FitError, match='up to 0.050 m away'):
+        check_kinematics(trained, ArmModel(longer))
+
+
+def test_tool_actions_move_the_set_point_of_the_tool():
+    task = make('reach', options('ur5e', action='tool'))
+    start, _ = task.reset(seed=0)
+    for _ in range(10):
+        observation = task.step((0.5, 0.0, 0.0))[0]['observation']
+    moved = observation[:3] - start['observation'][:3]
+    assert task.interface.action[0].scale == 0.01  # 0.25 m/s for 0.04 s
+    assert 0.02 < moved[0] < 0.06  # it accelerates first
+    assert np.abs(moved[1:]).max() < 0.005
+    np.testing.assert_allclose(observation[3:], (0.125, 0.0, 0.0), atol=0.02)
