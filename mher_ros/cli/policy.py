@@ -35,11 +35,23 @@ ENV = argument(
 
 def _evaluate(chosen: argparse.Namespace) -> None:
     from mher_ros.policy import load
-    from mher_ros.policy.evaluation import evaluate_policy, evaluation_lines
+    from mher_ros.policy.evaluation import (
+        evaluate_policy,
+        evaluation_lines,
+        evaluation_seeds,
+        figures,
+        make_task,
+    )
 
     trust(chosen.env)
     policy = load(Path(chosen.policy))
-    result = evaluate_policy(policy, chosen.episodes, chosen.seed, chosen.workers)
+    if chosen.controller == 'policy':
+        result = evaluate_policy(policy, chosen.episodes, chosen.seed, chosen.workers)
+    else:
+        from mher_ros.simulation.straight_line import evaluate_straight_line
+
+        task, seeds = make_task(policy), evaluation_seeds(chosen.seed, chosen.episodes)
+        result = figures(task, evaluate_straight_line(task, seeds), chosen.seed)
     print(json.dumps(result) if chosen.json else '\n'.join(evaluation_lines(result)))
 
 
@@ -121,6 +133,12 @@ EVALUATE = Command(
     _evaluate,
     (
         POLICY,
+        option(
+            '--controller',
+            'policy',
+            'the policy, or the baseline straight_line on the same goals (task reach)',
+            choices=('policy', 'straight_line'),
+        ),
         option('--episodes', 100, 'episodes, one goal each', type=positive),
         option('--seed', 0, 'seed of the goals', type=seed),
         WORKERS,

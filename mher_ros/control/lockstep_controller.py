@@ -1,7 +1,10 @@
 """Commands of a learning agent for a simulation that waits for each of them."""
 
+from typing import Any
+
 from mher_ros.control.action_controller import ActionController
 from mher_ros.control.filter.motion_limiter import MotionLimits
+from mher_ros.control.goal_controller import GoalController
 from mher_ros.interface import TaskInterface
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.workspace import GoalError, Workspace
@@ -9,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+
+OUTPUT = 'joint_trajectory'  # of the commands
 
 
 class LockstepController:
@@ -32,19 +37,23 @@ class LockstepController:
         self._limits, self._period = limits, period
         self.reset()
 
-    def reset(self) -> None:
-        """Start an episode."""
-        self._controller = ActionController(
-            self._interface,
-            self._arm,
-            self._workspace,
-            'joint_trajectory',
-            limits=self._limits,
-            command_rate=1.0 / self._period,
-            still_for=0.0,  # the states of a simulation are right
-        )
-        self._controller.path.makes_ahead = False
-        self._steps = 0
+    def reset(self, goal: Vector | None = None) -> None:
+        """Start an episode; the tool moves straight to ``goal`` (3,) [m] if there is one."""
+        options: dict[str, Any] = {
+            'limits': self._limits,
+            'command_rate': 1.0 / self._period,
+            'still_for': 0.0,  # the states of a simulation are right
+        }
+        common = self._interface, self._arm, self._workspace
+        self._straight: GoalController | None = None
+        if goal is None:
+            self._controller = ActionController(*common, OUTPUT, **options)
+            self._path = self._controller.path
+        else:
+            self._straight = GoalController(None, *common, OUTPUT, **options)
+            self._path = self._straight.path
+        self._path.makes_ahead = False
+        self._goal, self._steps = goal, 0
         self._last: Vector | None = None
 
     def answer(
@@ -53,15 +62,19 @@ class LockstepController:
         """
         Return the joint positions (k,) to command for one period after a joint state (n,).
 
-        ``action`` (k,): of the agent, with the first state of a control period.
+        ``action`` (k,): of the agent, with the first state of a control period. It has no effect
+        if the tool moves straight to a goal.
         """
-        path, now = self._controller.path, self._steps * self._period
+        path, now = self._path, self._steps * self._period
         path.take_state(now, round(now * 1e9), positions, velocities)
-        if action is not None:
-            try:
+        try:
+            if self._straight is None and action is not None:
                 self._controller.act(now, action)
-            except GoalError:
-                pass  # the monitor has stopped the arm: it brakes and ignores the action
+            elif self._straight is not None and self._steps == 0:
+                assert self._goal is not None
+                self._straight.take_goal(now, self._goal, 'project')
+        except GoalError:
+            pass  # the monitor has stopped the arm: it brakes and ignores the action
         command = path.tick(now)
         self._steps += 1
         if command is not None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import daqp
 from mher_ros.control.filter.motion_qp import ORIENTATION_COST
 from mher_ros.control.fit import FitError
-from mher_ros.robots.arm_model import ArmModel, TOOL
+from mher_ros.robots.arm_model import ArmModel, POSE_JOINTS, TOOL
 from mher_ros.robots.collision_model import PairDistances
 from mher_ros.robots.obstacle_slots import ObstacleSlots
 from mher_ros.robots.workspace import GoalError, point_text, Refusal, Workspace
@@ -66,11 +66,14 @@ class Reachability:
         """
         Take obstacles at run time, ``slots``: only this thread may change them.
 
-        ``keeps_orientation``: whether motions keep the orientation of the tool.
+        ``keeps_orientation``: whether motions keep the orientation of the tool, if the arm has the
+        joints for that.
         ``avoids_collisions``: whether a goal with contacts is refused. This is of no use if the
         arm's controller chooses the posture.
         """
         self._keeps_orientation = keeps_orientation
+        # As in ``MotionQP``.
+        self._gives_way = keeps_orientation and len(arm.joint_names) < POSE_JOINTS
         self._arm, self._model = arm, arm.model
         self._data = mujoco.MjData(arm.model)
         self._site = arm.model.site(TOOL).id
@@ -107,11 +110,13 @@ class Reachability:
                     Refusal.IN_COLLISION,
                 )
             return
-        hint = ''
-        if self._descend(goal, result.positions, None, self._commanded).reached:
+        hint, held = '', ''
+        if self._keeps_orientation and not self._gives_way:
+            held = ' with the present orientation of its tool'
+        if held and self._descend(goal, result.positions, None, self._commanded).reached:
             hint = '; with another orientation of the tool it would be reached'
         raise GoalError(
-            'a goal that the arm can reach with the present orientation of its tool is expected; '
+            f'a goal that the arm can reach{held} is expected; '
             f'at {point_text(goal)} m the error is {result.error:.3f} m{hint}',
             Refusal.OUT_OF_REACH,
         )
@@ -158,12 +163,21 @@ class Reachability:
         elif orientation is None:
             orientation = self._orientation(positions[self._arm.order])
         random = np.random.default_rng(0)
-        yield self._descend(goal, positions, orientation, self._commanded)
+        yield self._search(goal, positions, orientation)
         for _ in range(NEARBY_STARTS):
             start = positions[self._arm.order]
             start[self._commanded] += random.normal(0.0, NEARBY, len(self._commanded))
             start = np.clip(start, self._lower, self._upper)
-            yield self._descend(goal, self._states(start), orientation, self._commanded)
+            yield self._search(goal, self._states(start), orientation)
+
+    def _search(self, goal: Vector, start: Vector, orientation: Vector | None) -> IkResult:
+        """Return the result from joints ``start`` (n,)."""
+        result = self._descend(goal, start, orientation, self._commanded)
+        if orientation is None or not self._gives_way:
+            return result
+        result = self._descend(goal, result.positions, None, self._commanded)
+        turned = self._linearise(goal, result.positions[self._arm.order], orientation)[3]
+        return result._replace(turned=turned)
 
     def _check_inside(self, goal: Vector) -> None:
         """Raise GoalError if a goal is inside something that does not move."""

@@ -8,7 +8,7 @@ from mher_ros.policy.contract import PolicyFileError
 from mher_ros.policy.onnx_policy import OnnxPolicy
 from mher_ros.registry import check_trusted
 from mher_ros.tasks import make, task_class
-from mher_ros.tasks.rollouts import episode_seed, Evaluator
+from mher_ros.tasks.rollouts import episode_seed, Evaluation, Evaluator
 from mher_ros.tasks.task import Task
 import numpy as np
 
@@ -22,11 +22,20 @@ def evaluate_policy(
 ) -> dict[str, Any]:
     """Return figures over random goals; errors are in mm if the goal is in metres."""
     task = make_task(policy)
-    seeds = [episode_seed(seed, EVALUATION_STREAM, index) for index in range(episodes)]
-    summary = Evaluator(policy.interface.task, task.options, workers).run(policy, seeds).summary()
-    in_metres = policy.interface.goal[0].unit == 'm'
-    result: dict[str, Any] = {'task': policy.interface.task, 'seed': seed}
-    for key, value in summary.items():
+    evaluator = Evaluator(policy.interface.task, task.options, workers)
+    return figures(task, evaluator.run(policy, evaluation_seeds(seed, episodes)), seed)
+
+
+def evaluation_seeds(seed: int, episodes: int) -> list[int]:
+    """Return the seed of each episode."""
+    return [episode_seed(seed, EVALUATION_STREAM, index) for index in range(episodes)]
+
+
+def figures(task: Task, evaluation: Evaluation, seed: int) -> dict[str, Any]:
+    """Return figures of an evaluation; errors are in mm if the goal is in metres."""
+    in_metres = task.interface.goal[0].unit == 'm'
+    result: dict[str, Any] = {'task': task.interface.task, 'seed': seed}
+    for key, value in evaluation.summary().items():
         if in_metres and key in ('mean_error', 'median_error', 'p95_error', 'motion_at_goal'):
             result[f'{key}_mm'] = MILLIMETRES * value
         else:

@@ -36,7 +36,8 @@ ACCELERATIONS = {'hinge': 4.0, 'slide': 1.0}
 """Acceleration limits of joints for which the robot file gives none [rad/s^2, m/s^2]."""
 UNITS = {'hinge': 'rad', 'slide': 'm'}
 LENGTH = 0.3  # makes angular velocities comparable with linear ones [m]
-TURNING = 6  # joints from which on the rotation of the tool counts in its condition number
+SMALL = 1e-6  # keeps the rotation that a motion entails finite near a singularity [m^2]
+POSE_JOINTS = 6  # joints from which on an arm reaches poses; with fewer it reaches positions
 MAX_MOVING = 64  # joints between base and tool
 
 
@@ -314,10 +315,25 @@ def condition_number(jacobian: NDArray[np.float64]) -> float:
     """
     count = jacobian.shape[1]
     weighted = jacobian[:3]
-    if count >= TURNING:
+    if count >= POSE_JOINTS:
         weighted = np.concatenate((weighted, LENGTH * jacobian[3:]))
     values = np.linalg.svd(weighted, compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 1e-9 else math.inf
+
+
+def spare_rotation(
+    jacobian: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """
+    Return what a tool with too few joints can turn without leaving its position.
+
+    ``jacobian`` (6, k). The result is the rotation that a motion of the tool entails (3, 3)
+    [rad/m], and rows (3, k) of the rotation beyond that, orthogonal to those of the position.
+    """
+    moved, turned = jacobian[:3], jacobian[3:]
+    square = moved @ moved.T + SMALL * np.eye(3)
+    entailed = np.asarray(np.linalg.solve(square, moved @ turned.T).T, np.float64)
+    return entailed, turned - entailed @ moved
 
 
 class ToolKinematics:

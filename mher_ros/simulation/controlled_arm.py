@@ -3,7 +3,7 @@
 import math
 
 from mher_ros.interface import Vector
-from mher_ros.robots.arm_model import ArmModel, TOOL
+from mher_ros.robots.arm_model import ArmModel, POSE_JOINTS, spare_rotation, TOOL
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.randomisation import Randomisation
 from mher_ros.simulation.contacts import Contacts
@@ -212,6 +212,9 @@ class _InverseKinematics:
         """Return joint velocities (k,) within the limits, at the positions of ``error``."""
         rows = self._jacobian[:, self._columns]
         pull = POSTURE * (self._nominal - self._data.qpos[self._columns])
+        if len(self._columns) < POSE_JOINTS:  # the orientation gives way
+            entailed, turned = spare_rotation(rows)
+            rows, angular = np.vstack((rows[:3], turned)), angular - entailed @ linear
         missing = np.concatenate((linear, angular)) - rows @ pull
         speeds = pull + rows.T @ np.linalg.solve(rows @ rows.T + DAMPING * np.eye(6), missing)
         return speeds / max(1.0, np.max(np.abs(speeds) / self._arm.velocity_limits))

@@ -133,6 +133,15 @@ class Reach(Task):
             self.interface, self.arm, self.workspace, self.limits, self.command_period
         )
 
+    def go_straight(self) -> None:
+        """Move straight to the goal until the next reset; actions have no effect."""
+        if self.tracker is not None:
+            raise OptionError(
+                'a straight line needs goals in the base frame of the arm; the goals of '
+                f'{self.robot.name} are in the frame {self.interface.frame}'
+            )
+        self._controller.reset(self.goal[:3])
+
     def joint_state(self) -> tuple[Vector, Vector]:
         """Return positions and velocities of ``joint_names``; zeros without a simulation."""
         if self._plant is None:

@@ -24,13 +24,13 @@ def home_of(robot, model):
     return np.array([robot.home.get(joint, 0.0) for joint in model.state_names])
 
 
-def workspace_of(robot, origin=None, scale=1.0):
+def workspace_of(robot, origin=None, scale=None):
     interface = interface_of(robot.simulation_task or 'fetch_reach')
     return Workspace(
         interface.goal_low,
         interface.goal_high,
         origin or robot.workspace.origin,
-        scale,
+        scale or robot.workspace.scale,
         robot.box,
     )
 

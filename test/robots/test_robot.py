@@ -30,7 +30,7 @@ def load(tmp_path):
 
 
 def test_the_arms_come_with_the_package():
-    assert {'fetch', 'kinova', 'panda', 'sawyer', 'ur10', 'ur5e'} <= set(robot_names())
+    assert {*robot_names()} == {'fetch', 'kinova', 'panda', 'sawyer', 'so101', 'ur10', 'ur5e'}
     for name in robot_names():
         assert load_robot(name).name == name
         assert load_robot(name).description

@@ -4,7 +4,7 @@ import math
 
 import daqp
 from mher_ros.errors import MherError
-from mher_ros.robots.arm_model import ArmModel, TOOL
+from mher_ros.robots.arm_model import ArmModel, POSE_JOINTS, spare_rotation, TOOL
 import mink
 import mujoco
 import numpy as np
@@ -55,6 +55,10 @@ class MotionQP:
     latter holds: there is always a solution. The other joints of the chain are assumed to be at
     rest.
 
+    An arm with fewer than six joints reaches positions, not poses: the orientation gives way.
+    :math:`J_r \dot q` is replaced by :math:`J_r \dot q - A (J_p \dot q - v)`, where :math:`A` is
+    the rotation that a motion of the tool entails. So only its null space keeps the orientation.
+
     ``prepare`` does almost all of the work, before the velocity of the tool is known.
     """
 
@@ -71,6 +75,8 @@ class MotionQP:
         self._all, self._jacobian = np.zeros((6, arm.model.nv)), np.zeros((6, arm.model.nv))
         self._limit = _JointLimits(arm, dofs)
         self._damping = DAMPING * np.eye(arm.model.nv)
+        self._gives_way = count < POSE_JOINTS
+        self._follow = self._jacobian[:3]  # gives the gradient of the tool's velocity
         self._posture_weights = np.zeros_like(self._damping)
         self._posture_weights[dofs, dofs] = POSTURE_COST**2
         self._no_rows, self._identity = np.empty((0, arm.model.nv)), np.eye(count)
@@ -88,10 +94,15 @@ class MotionQP:
         _check(self._arm, positions, orientation)
         self._positions = positions
         self._configuration.update(positions[self._arm.order])
-        model, data, rows, dofs = self._arm.model, self._configuration.data, self._all, self._dofs
-        mujoco.mj_jacSite(model, data, rows[:3], rows[3:], self._site)
-        self._jacobian[:, dofs] = rows[:, dofs]
-        weighted = WEIGHTS[:, None] * self._jacobian
+        model, data, every, dofs = self._arm.model, self._configuration.data, self._all, self._dofs
+        mujoco.mj_jacSite(model, data, every[:3], every[3:], self._site)
+        self._jacobian[:, dofs] = every[:, dofs]
+        rows = self._jacobian
+        if self._gives_way:
+            entailed, turned = spare_rotation(rows)
+            rows = np.vstack((rows[:3], turned))
+            self._follow = rows[:3] - ORIENTATION_COST**2 * entailed.T @ turned
+        weighted = WEIGHTS[:, None] * rows
         error = WEIGHTS * -self._tool_correction(orientation)
         self._hessian = self._damping + weighted.T @ weighted + self._posture_weights
         self._gradient = error @ weighted
@@ -131,7 +142,7 @@ class MotionQP:
             lower = np.append(lower, np.full(len(bounds), -NO_LIMIT))
         solution, _, code, _ = daqp.solve(
             self._hessian,
-            self._gradient - tool_velocity @ self._jacobian[:3],
+            self._gradient - tool_velocity @ self._follow,
             limits,
             upper,
             lower,
