@@ -104,9 +104,8 @@ class Reach(Task):
         self.tracker: Tracker | None = None
         """What measures the pose of the tool in simulation; None: nothing does."""
         if robot.tool_pose.is_tracked:
-            centre = (self.workspace.low + self.workspace.high) / 2.0
-            self.tracker = Tracker(robot, self.arm, centre, given.tracker, self.command_period)
-            self.random_start = self.tracker.is_random
+            self.tracker = Tracker(robot, self.arm, given.tracker, self.command_period)
+            self.random_start = self.tracker.is_random or given.randomise > 0.0
         elif given.tracker != TrackerOptions():
             raise OptionError(
                 'options task.tracker need a measured pose: task.tool_pose=topic, or '

@@ -10,6 +10,7 @@ from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.description import after, inverse, Pose, pose_of
 from mher_ros.robots.robot import Robot
+from mher_ros.robots.workspace import reach_workspace
 import mujoco
 import numpy as np
 
@@ -68,17 +69,19 @@ class Tracker:
         self,
         robot: Robot,
         arm: ArmModel,
-        centre: Vector,
         options: TrackerOptions,
         period: float,
     ) -> None:
-        """``arm`` is the nominal one; ``centre`` (3,) [m]: of its workspace."""
+        """``arm`` is the nominal one; ``period``: time between two measured poses [s]."""
         for name in ('camera_turn', 'camera_offset', 'tool_offset_error'):
             if len(getattr(options, name)) != 3:
                 raise OptionError(f'tracker.{name} takes three numbers, such as 0,0,0')
         self.arm = arm.displaced(link_errors(robot, options), options.tool_offset_error)
         """The arm as it is: its tool is the marker."""
-        about, turn = pose_of(centre), pose_of(NONE, np.deg2rad(options.camera_turn))
+        home = arm.tool_position(np.array([robot.home.get(one, 0.0) for one in arm.state_names]))
+        space = reach_workspace(robot, home)
+        about = pose_of((space.low + space.high) / 2.0)
+        turn = pose_of(NONE, np.deg2rad(options.camera_turn))
         turned = after(after(about, turn), inverse(about))
         self._camera = after(pose_of(options.camera_offset), turned)
         self._to_camera = inverse(self._camera)
@@ -115,7 +118,9 @@ class Tracker:
         """Return the places (..., 3) [m] in the camera's frame of positions in the base frame."""
         (offset, orientation), matrix = self._to_camera, np.empty(9)
         mujoco.mju_quat2Mat(matrix, orientation)
-        return positions @ matrix.reshape(3, 3).T + offset
+        # Not by a matrix product: that rounds one position and many in different ways.
+        rows: Vector = matrix.reshape(3, 3) * np.asarray(positions)[..., None, :]
+        return rows.sum(axis=-1) + offset
 
     def true_positions(self, postures: Vector) -> Vector:
         """Return the true positions (m, 3) [m] of the marker, seen in postures (m, n)."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import sys
 from typing import Any, TypeVar
 
-from mher_ros.options import check, describe, OptionError
+from mher_ros.options import check, describe, option_text, OptionError, override
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
@@ -88,16 +88,21 @@ def _declare(node: Node, defaults: Any, changing: tuple[str, ...], prefix: str) 
         if dataclasses.is_dataclass(default):
             values[field.name] = _declare(node, default, changing, f'{name}.')
             continue
-        override = node._parameter_overrides.get(name)
-        if isinstance(default, float) and override and type(override.value) is int:
+        given = node._parameter_overrides.get(name)
+        if isinstance(default, float) and given and type(given.value) is int:
             # Accept 2 for 2.0.
-            override = Parameter(name, value=float(override.value))
-            node._parameter_overrides[name] = override
+            given = Parameter(name, value=float(given.value))
+            node._parameter_overrides[name] = given
         descriptor = _descriptor(field, read_only=name not in changing)
+        # Several numbers are a text, such as 0,0,90; an array is accepted, too.
+        usual = option_text(default) if isinstance(default, tuple) else default
         try:
-            value = node.declare_parameter(name, default, descriptor).value
+            value = node.declare_parameter(name, usual, descriptor).value
         except (InvalidParameterTypeException, InvalidParameterValueException):
-            value = override.value if override else default  # `check` reports what is wrong
+            value = given.value if given else default  # `check` reports what is wrong
+        if isinstance(default, tuple):
+            change = {field.name: value if isinstance(value, str) else list(value)}
+            value = getattr(override(defaults, change, prefix), field.name)
         values[field.name] = value
     return dataclasses.replace(defaults, **values)
 
@@ -109,7 +114,8 @@ def _descriptor(field: Any, read_only: bool) -> ParameterDescriptor:
         choices = ', '.join(map(str, limits['choices']))
         descriptor.additional_constraints = f'one of {choices}'
     low, high = limits['low'], limits['high']
-    if low is not None or high is not None:
+    is_number = not isinstance(field.default, tuple)
+    if is_number and (low is not None or high is not None):
         if isinstance(field.default, float):
             low, high = (-1.7e308 if low is None else low), (1.7e308 if high is None else high)
             descriptor.floating_point_range = [

@@ -18,6 +18,7 @@ import struct
 from typing import Any
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped
 from mher_ros.errors import MherError
 from mher_ros.interface import Vector
 import numpy as np
@@ -242,6 +243,24 @@ class JointStateReader(_Reader):
         self._order = None if names == self._names else [names.index(one) for one in self._names]
         # Efforts are not used, but differ in every message of a real arm.
         return [(message, 'position'), (message, 'velocity'), (message, 'effort')]
+
+
+class PoseReader:
+    """Reads measured poses of a tool: their positions, in one frame."""
+
+    def __init__(self, frame: str) -> None:
+        self._frame = frame
+
+    def read(self, raw: bytes) -> tuple[int, Vector]:
+        """Return stamp [ns] and position (3,) [m]."""
+        message = deserialise(raw, PoseStamped)
+        frame, at = message.header.frame_id, message.pose.position
+        if frame != self._frame:
+            raise MessageError(f'a pose in the frame {self._frame} is expected, got {frame!r}')
+        position = np.array((at.x, at.y, at.z))
+        if not np.isfinite(position).all():
+            raise MessageError(f'a finite position is expected, got {position.tolist()}')
+        return stamp_of(message.header.stamp), position
 
 
 class ActionReader(_Reader):

@@ -7,8 +7,9 @@ from typing import Any
 
 from mher_ros.interface import Vector
 from mher_ros.options import option, OptionError
+from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.outputs import OUTPUTS
-from mher_ros.robots.robot import load_robot, Topics
+from mher_ros.robots.robot import load_robot, Robot, Topics
 from mher_ros.ros.bringup.node_spec import ObstacleArguments, ROBOT_HELP
 from mher_ros.ros.common.diagnostics import report_diagnostics
 from mher_ros.ros.common.parameters import declare
@@ -21,8 +22,10 @@ from mher_ros.ros.common.status import Level, SimulationStatus, StatusPublisher
 from mher_ros.ros.sim.command_input import ActionInput, RobotInput
 from mher_ros.ros.sim.display_topics import DisplayTopics, PUBLISHING
 from mher_ros.ros.sim.plant_obstacles import PlantObstacles
+from mher_ros.ros.sim.tracked_pose import TrackedPose
 from mher_ros.simulation.plant import Plant, TaskPlant
 from mher_ros.simulation.reach import simulated_robot
+from mher_ros.simulation.tracker import link_errors, Tracker, TrackerOptions
 from mher_ros.tasks import PAPER_TASKS
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -71,6 +74,7 @@ class SimOptions(ObstacleArguments):
         'robot_description, as robot_state_publisher does',
         choices=PUBLISHING,
     )
+    tracker: TrackerOptions = TrackerOptions()
     seed: int = option(
         -1, 'seed of the initial state at the next reset, if it is random; -1: none', low=-1
     )
@@ -98,6 +102,7 @@ class SimNode(Node):
         self._late = self._lost = 0.0
         self._writer = JointStateWriter(self._plant.joint_names, self._plant.frame)
         self._states = self.create_publisher(JointState, topics.joint_states, RELIABLE_QUEUE)
+        self._tracked = None if self._tracker is None else TrackedPose(self, *self._tracker)
         self._display = DisplayTopics(
             self,
             self._plant,
@@ -126,10 +131,19 @@ class SimNode(Node):
         options = self.options
         self._plant: Plant
         self._input: ActionInput | RobotInput
+        self._tracker: tuple[Robot, Tracker] | None = None
         if options.robot:
             robot = load_robot(options.robot)
             self._name = robot.name
-            arm = self._plant = simulated_robot(robot, options.delay, options.lag)
+            links = link_errors(robot, options.tracker)
+            arm = self._plant = simulated_robot(robot, options.delay, options.lag, links)
+            if robot.tool_pose.is_tracked:
+                nominal = ArmModel(robot, arm.description(robot.name))
+                self._tracker = robot, Tracker(robot, nominal, options.tracker, arm.period)
+            elif options.tracker != TrackerOptions():
+                raise OptionError(
+                    f'tracker.* need tool_pose.source: topic in the file of robot {robot.name}'
+                )
             output = robot.output if options.output == 'robot' else options.output
             self._input = RobotInput(self, arm, robot.topics, output)
             return robot.topics
@@ -139,6 +153,8 @@ class SimNode(Node):
                     f'{name} must be 0 without a robot, got {getattr(options, name)}: the arms '
                     'of tasks have no delay'
                 )
+        if options.tracker != TrackerOptions():
+            raise OptionError('tracker.* need a robot')
         self._name, self._plant = options.task, TaskPlant(options.task)
         self._input = ActionInput(self, self._plant)
         return Topics()
@@ -176,10 +192,10 @@ class SimNode(Node):
                     if stamp == self._stamp and not self._paused:
                         self._advance(command)
                     else:
-                        self._states.publish(self._latest)
+                        self._publish_latest()
                 if time.monotonic() >= display_at:
                     if taken is None:
-                        self._states.publish(self._latest)  # shows that it runs
+                        self._publish_latest()  # shows that it runs
                     self._display.publish(self._stamp)
                     display_at = time.monotonic() + pause
 
@@ -196,7 +212,7 @@ class SimNode(Node):
             with self._lock:
                 if self._paused:
                     self._input.ignore()
-                    self._states.publish(self._latest)
+                    self._publish_latest()
                 else:
                     asked = self._input.follow(self._plant.period)
                     if asked is not None:
@@ -223,12 +239,21 @@ class SimNode(Node):
 
     def _publish_state(self) -> None:
         self._latest = self._writer.write(self._stamp, *self._plant.joint_state())
+        if self._tracked is not None:
+            self._tracked.measure(self._stamp, self._plant)
+        self._publish_latest()
+
+    def _publish_latest(self) -> None:
+        if self._tracked is not None:
+            self._tracked.publish()  # before the state: who waits for that has both
         self._states.publish(self._latest)
 
     def _on_reset(self, *_: Any) -> Trigger.Response:
         seed = self.get_parameter('seed').value
         with self._lock:
             self._plant.reset(None if seed < 0 else seed)
+            if self._tracked is not None:
+                self._tracked.reset(None if seed < 0 else seed)
             self._command = None
             self._input.forget()
             # Two periods, so that it cannot be the answer to a command.

@@ -6,11 +6,19 @@ import threading
 import time
 from typing import Any
 
+from geometry_msgs.msg import PoseStamped
 from mher_ros.errors import ArmError, EpisodeLostError, StopRequested
 from mher_ros.interface import Vector
+from mher_ros.options import OptionError
+from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common import raw_messages
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
-from mher_ros.ros.common.raw_messages import JointStateReader, MessageError, SECOND
+from mher_ros.ros.common.raw_messages import (
+    JointStateReader,
+    MessageError,
+    PoseReader,
+    SECOND,
+)
 from mher_ros.ros.common.shared_core import SharedCore
 from mher_ros.ros.common.status import SimulationStatus, subscribe_status
 from mher_ros.simulation.reach import Reach
@@ -311,6 +319,15 @@ class RobotLink(LockstepLink):
         )
         self._write = raw_messages.TrajectoryWriter(arm.joint_names, task.command_period).write
         self._controller = task.lockstep_controller()
+        self._poses: PolledTopic | None = None
+        if task.tracker is not None:
+            if not load_robot(task.options.robot).tool_pose.is_tracked:
+                raise OptionError(
+                    'over topics the robot file says whether the pose of the tool is measured: '
+                    f'tool_pose.source: topic is expected in that of {robot.name}'
+                )
+            self._poses = PolledTopic(self._node, PoseStamped, robot.tool_pose.topic)
+            self._pose_reader = PoseReader(robot.tool_pose.frame)
         self._state: JointVectors = np.empty(0), np.empty(0)
 
     def positions(self) -> Vector:
@@ -320,6 +337,7 @@ class RobotLink(LockstepLink):
         """Reset the arm to its initial state and return the state."""
         self._state = super().reset(seed)
         self._controller.reset()
+        self._take_pose()
         return self._state
 
     def exchange(self, command: NDArray[np.floating]) -> JointVectors:
@@ -327,7 +345,30 @@ class RobotLink(LockstepLink):
         for index in range(self._task.commands_per_step):
             given = command if index == 0 else None
             self._state = super().exchange(self._controller.answer(*self._state, given))
+        self._take_pose()
         return self._state
+
+    def _take_pose(self) -> None:
+        """Wait for the measured pose of the tool at the stamp of the state, if there is one."""
+        if self._poses is None:
+            return
+        self._received_at = self._since = time.monotonic()
+        stamp = 0
+        while stamp != self._stamp:
+            raw = self._poses.take(time.monotonic() + PATIENCE)
+            if raw is None:  # it is published again, as the state is
+                self._check_patience(f'{self._poses.topic} at the stamp of the state', '')
+                continue
+            try:
+                stamp, position = self._pose_reader.read(raw)
+            except MessageError as error:
+                self._poses.is_malformed(error)
+                self._unusable = str(error)
+                self._check_patience(f'{self._poses.topic} that can be used', self._unusable)
+                continue
+            if stamp == self._stamp:
+                self._task.tracked = position
+        self._since = None
 
     def _ask_for_state(self) -> None:
         """Send nothing: states are published anyway, and a real arm would execute any command."""
