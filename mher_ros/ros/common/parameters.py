@@ -101,8 +101,8 @@ def _declare(node: Node, defaults: Any, changing: tuple[str, ...], prefix: str) 
         except (InvalidParameterTypeException, InvalidParameterValueException):
             value = given.value if given else default  # `check` reports what is wrong
         if isinstance(default, tuple):
-            change = {field.name: value if isinstance(value, str) else list(value)}
-            value = getattr(override(defaults, change, prefix), field.name)
+            numbers = value if isinstance(value, str | int | float) else list(value)
+            value = getattr(override(defaults, {field.name: numbers}, prefix), field.name)
         values[field.name] = value
     return dataclasses.replace(defaults, **values)
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from mher_ros.options import option, OptionError
+from mher_ros.options import describe, option, OptionError
 from mher_ros.ros.common.parameters import declare
 from mher_ros.ros.sim.sim_node import SimOptions
 from mher_ros.ros.train.train_node import TrainOptions
@@ -174,8 +174,24 @@ def test_what_is_read_once_cannot_be_set_later(node):
 def test_every_parameter_of_a_node_is_described_and_takes_its_default(node, options):
     some_node = node()
     assert declare(some_node, options()) == options()
-    names = [field.name for field in dataclasses.fields(options)]
+    names = [name for name, _, _ in describe(options())]
     for descriptor in some_node.describe_parameters(names):
         assert len(descriptor.description) > 5
         if descriptor.type in (ParameterType.PARAMETER_DOUBLE, ParameterType.PARAMETER_INTEGER):
             assert descriptor.floating_point_range or descriptor.integer_range, descriptor.name
+
+
+@dataclasses.dataclass(frozen=True)
+class Several:
+    turn: tuple[float, ...] = option((0.0, 0.0), 'some numbers', low=-1.0, high=1.0)
+
+
+@pytest.mark.parametrize('text', ['0.5,-1', '[0.5, -1.0]'])
+def test_several_numbers_are_a_text_or_an_array(node, text):
+    assert declare(node(f'turn:={text}'), Several()) == Several(turn=(0.5, -1.0))
+
+
+@pytest.mark.parametrize('text', ['0.5,x', '[0.5, 3.0]', '7'])
+def test_several_numbers_that_are_wrong_are_refused(node, text):
+    with pytest.raises(OptionError, match='turn'):
+        declare(node(f'turn:={text}'), Several())
