@@ -96,7 +96,6 @@ class ControlledArm(Plant):
 
     @property
     def has_new_state(self) -> bool:
-        """Whether the joint state of this period is published; if not, it is lost."""
         return self._states.is_new
 
     def tool_pose(self) -> tuple[Vector, Vector]:

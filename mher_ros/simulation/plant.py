@@ -66,6 +66,11 @@ class Plant(abc.ABC):
     def remove_obstacle(self, name: str) -> None:
         """Remove an obstacle that was put, if there is one of that name."""
 
+    @property
+    def has_new_state(self) -> bool:
+        """Whether the joint state of this period is published; if not, it is lost."""
+        return True
+
     def contacts(self) -> Contacts | None:
         """Return what the arm has touched since the last reset; None: it is not known."""
         return None

@@ -27,6 +27,17 @@ class PlantDraw:
     lost_commands: float
     lost_states: float
 
+    @property
+    def text(self) -> str:
+        """The values, for people."""
+        with np.printoptions(precision=3, suppress=True):
+            parts = dataclasses.asdict(self)
+            parts['link_errors'] = f'up to {np.abs(self.link_errors).max(initial=0.0):.2g} m'
+            return ', '.join(
+                f'{name} {value:.3g}' if isinstance(value, float) else f'{name} {value}'
+                for name, value in parts.items()
+            )
+
 
 def draw_plant(
     ranges: Randomisation, rng: np.random.Generator, joints: int, bodies: int, period: float

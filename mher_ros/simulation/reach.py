@@ -101,11 +101,12 @@ class Reach(Task):
         self.joint_names = self.arm.state_names
         self.limits = MotionLimits(robot.speed, robot.acceleration)
         self.workspace = reach_workspace(robot, self.arm.tool_position(self._home_positions))
+        self.random_start = given.randomise > 0.0
         self.tracker: Tracker | None = None
         """What measures the pose of the tool in simulation; None: nothing does."""
         if robot.tool_pose.is_tracked:
             self.tracker = Tracker(robot, self.arm, given.tracker, self.command_period)
-            self.random_start = self.tracker.is_random or given.randomise > 0.0
+            self.random_start |= self.tracker.is_random
         elif given.tracker != TrackerOptions():
             raise OptionError(
                 'options task.tracker need a measured pose: task.tool_pose=topic, or '

@@ -15,12 +15,14 @@ from mher_ros.ros.bringup.node_spec import (
     NodeSpec,
     ObstacleArguments,
     Parameters,
+    PlantArguments,
     PolicyArguments,
     ROBOT_HELP,
     Role,
 )
 
 GOAL_TOPIC = 'goal_pose'
+RANDOMISE = 'task.randomise'
 
 
 def make_bringup(name: str, values: Mapping[str, Any]) -> Bringup:
@@ -39,9 +41,12 @@ class TrainSim(Bringup, RunArguments):
             raise OptionError('to resume a run, name its folder (out:=...)')
         # A run is resumed with its own arm, even if the arguments do not name it.
         task, robot = self.task, self.robot
+        randomise = read_changes(self.set.split(), 'set').get(RANDOMISE, '')
         if self.resume:
-            task, robot = _arm_of_run(Path(self.out).expanduser())
-        which = {'robot': robot} if robot else {'task': task}
+            task, robot, randomise = _arm_of_run(Path(self.out).expanduser())
+        which: Parameters = {'robot': robot} if robot else {'task': task}
+        if robot and randomise:
+            which = {**which, 'randomise': _number(RANDOMISE, randomise)}
         arm: Parameters = {**which, 'stepping': 'lockstep'}
         nodes = [
             mher_node('sim_node', Role.NEEDED, arm),
@@ -75,8 +80,12 @@ class PolicyBringup(Bringup, ObstacleArguments, PolicyArguments):
 
 
 @dataclasses.dataclass(frozen=True)
-class DeploySim(PolicyBringup):
+class DeploySim(PolicyBringup, PlantArguments):
     summary: ClassVar[str] = 'move a simulated arm to goals with a learnt policy'
+
+    plant_seed: int = option(
+        0, 'with randomise: seed from which the plant is drawn', low=0, high=2**63 - 1
+    )
 
     def _nodes(self) -> list[NodeSpec]:
         arm = {
@@ -84,6 +93,8 @@ class DeploySim(PolicyBringup):
             'output': self.output,
             'stepping': 'realtime',
             **self._values(ObstacleArguments),
+            **self._values(PlantArguments),
+            'seed': self.plant_seed,
         }
         return [mher_node('sim_node', Role.NEEDED, arm), *self._policy_and_windows()]
 
@@ -117,16 +128,23 @@ BRINGUPS: dict[str, type[Bringup]] = {
 def _value(key: str, text: str) -> bool | float:
     if text in ('true', 'false'):
         return text == 'true'
+    return _number(key, text, ', true or false')
+
+
+def _number(key: str, text: str, others: str = '') -> float:
     try:
         return float(text)
     except ValueError:
-        raise OptionError(f'{key} takes a number, true or false, got {text!r}') from None
+        raise OptionError(f'{key} takes a number{others}, got {text!r}') from None
 
 
-def _arm_of_run(folder: Path) -> tuple[str, str]:
-    """Return task and robot of a run; the robot is empty unless the task is ``reach``."""
+def _arm_of_run(folder: Path) -> tuple[str, str, str]:
+    """Return task, robot and ``RANDOMISE`` of a run; the last two are empty without a robot."""
     config = read_config(folder)
     try:
-        return str(config['task_name']), str(config.get('task', {}).get('robot', ''))
+        options = config.get('task', {})
+        which = (options.get(name, '') for name in ('robot', 'randomise'))
+        robot, randomise = map(str, which)
+        return str(config['task_name']), robot, randomise
     except (AttributeError, KeyError, TypeError):
         raise OptionError(f'{folder / CONFIG} names no task') from None

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from mher_ros.files import share_folder
 from mher_ros.options import option, OptionError
 from mher_ros.robots.outputs import OUTPUTS
+from mher_ros.robots.randomisation import MOST_RANDOM
 from mher_ros.view.access_control import PORT
 
 INTERRUPT_PATIENCE = 60.0  # time for a node to save its work after SIGINT, before SIGTERM [s]
@@ -131,6 +132,19 @@ class ObstacleArguments:
         '',
         "topic of MoveIt's planning scene, such as monitored_planning_scene, whose objects are "
         'obstacles, too; empty: none',
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class PlantArguments:
+    """Arguments of a simulated robot."""
+
+    randomise: float = option(
+        0.0,
+        'with robot: draw the plant at the start, and at each reset with a seed, from the ranges '
+        'of the robot file times this factor; 0: the nominal plant',
+        low=0.0,
+        high=MOST_RANDOM,
     )
 
 

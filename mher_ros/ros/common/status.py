@@ -245,6 +245,8 @@ class SimulationStatus(ObstacleStatus):
     """Largest depth of a contact since a reset [m]."""
     contact_between: str = ''
     """The two bodies of that contact, for people."""
+    randomise: float = 0.0
+    """Factor of the ranges that the plant is drawn from; 0: it is the nominal one."""
 
 
 @dataclasses.dataclass(frozen=True)

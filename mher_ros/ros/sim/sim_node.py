@@ -10,7 +10,7 @@ from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Robot, Topics
-from mher_ros.ros.bringup.node_spec import ObstacleArguments, ROBOT_HELP
+from mher_ros.ros.bringup.node_spec import ObstacleArguments, PlantArguments, ROBOT_HELP
 from mher_ros.ros.common.diagnostics import report_diagnostics
 from mher_ros.ros.common.parameters import declare
 from mher_ros.ros.common.polled_topic import RELIABLE_QUEUE
@@ -23,6 +23,7 @@ from mher_ros.ros.sim.command_input import ActionInput, RobotInput
 from mher_ros.ros.sim.display_topics import DisplayTopics, PUBLISHING
 from mher_ros.ros.sim.plant_obstacles import PlantObstacles
 from mher_ros.ros.sim.tracked_pose import TrackedPose
+from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.plant import Plant, TaskPlant
 from mher_ros.simulation.reach import simulated_robot
 from mher_ros.simulation.tracker import link_errors, Tracker, TrackerOptions
@@ -36,7 +37,7 @@ GIVE_UP = 1.0  # delay that is no longer caught up [s]
 
 
 @dataclasses.dataclass(frozen=True)
-class SimOptions(ObstacleArguments):
+class SimOptions(ObstacleArguments, PlantArguments):
     task: str = option('fetch_reach', 'task whose arm to simulate', choices=tuple(PAPER_TASKS))
     robot: str = option(
         '',
@@ -76,7 +77,10 @@ class SimOptions(ObstacleArguments):
     )
     tracker: TrackerOptions = TrackerOptions()
     seed: int = option(
-        -1, 'seed of the initial state at the next reset, if it is random; -1: none', low=-1
+        -1,
+        'seed of the initial state and of the plant at the next reset, if they are random; -1: '
+        'none. With randomise also at the start, where -1 counts as 0',
+        low=-1,
     )
 
 
@@ -136,7 +140,11 @@ class SimNode(Node):
             robot = load_robot(options.robot)
             self._name = robot.name
             links = link_errors(robot, options.tracker)
-            arm = self._plant = simulated_robot(robot, options.delay, options.lag, links)
+            arm = self._plant = simulated_robot(
+                robot, options.delay, options.lag, links, options.randomise
+            )
+            if options.randomise:
+                arm.reset(max(0, options.seed))
             if robot.tool_pose.is_tracked:
                 nominal = ArmModel(robot, arm.description(robot.name))
                 self._tracker = robot, Tracker(robot, nominal, options.tracker, arm.period)
@@ -147,11 +155,11 @@ class SimNode(Node):
             output = robot.output if options.output == 'robot' else options.output
             self._input = RobotInput(self, arm, robot.topics, output)
             return robot.topics
-        for name in ('delay', 'lag'):
+        for name in ('delay', 'lag', 'randomise'):
             if getattr(options, name):
                 raise OptionError(
                     f'{name} must be 0 without a robot, got {getattr(options, name)}: the arms '
-                    'of tasks have no delay'
+                    'of tasks have none'
                 )
         if options.tracker != TrackerOptions():
             raise OptionError('tracker.* need a robot')
@@ -175,6 +183,8 @@ class SimNode(Node):
                 'no contacts of these links, whose collision shapes cannot be used: '
                 f'{", ".join(self._plant.untouched)}'
             )
+        if isinstance(self._plant, ControlledArm) and self._plant.draw is not None:
+            self.get_logger().info(f'a plant was drawn: {self._plant.draw.text}')
         if options.stepping == 'lockstep':
             self._run_in_lockstep(stop)
         else:
@@ -238,15 +248,19 @@ class SimNode(Node):
         self._publish_state()
 
     def _publish_state(self) -> None:
-        self._latest = self._writer.write(self._stamp, *self._plant.joint_state())
+        # A lost state is not published; in lockstep the one before is, since each is waited for.
+        is_lost = self.options.stepping == 'realtime' and not self._plant.has_new_state
+        if not is_lost:
+            self._latest = self._writer.write(self._stamp, *self._plant.joint_state())
         if self._tracked is not None:
             self._tracked.measure(self._stamp, self._plant)
-        self._publish_latest()
+        self._publish_latest(not is_lost)
 
-    def _publish_latest(self) -> None:
+    def _publish_latest(self, with_state: bool = True) -> None:
         if self._tracked is not None:
             self._tracked.publish()  # before the state: who waits for that has both
-        self._states.publish(self._latest)
+        if with_state:
+            self._states.publish(self._latest)
 
     def _on_reset(self, *_: Any) -> Trigger.Response:
         seed = self.get_parameter('seed').value
@@ -291,6 +305,7 @@ class SimNode(Node):
                 number,
                 deepest,
                 between,
+                randomise=self.options.randomise,
                 **({} if self._obstacles is None else self._obstacles.figures()),
             )
 

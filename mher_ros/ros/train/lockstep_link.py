@@ -116,7 +116,7 @@ class LockstepLink(ArmLink):
         """Set the expected arm and its topics."""
         self._states_topic = 'joint_states'
         self._period = round(task.interface.control_period * SECOND)
-        self._expected = {'arm': task.interface.task, 'commands': 'action'}
+        self._expected: dict[str, Any] = {'arm': task.interface.task, 'commands': 'action'}
         self._commands = self._node.create_publisher(Joy, 'action', RELIABLE_QUEUE)
         self._write: Write = raw_messages.ActionWriter(len(task.interface.action)).write
         self._no_action = np.zeros(len(task.interface.action), np.float32)
@@ -313,7 +313,11 @@ class RobotLink(LockstepLink):
         robot, arm = task.robot, task.arm
         self._states_topic = robot.topics.joint_states
         self._period = round(task.command_period * SECOND)
-        self._expected = {'arm': robot.name, 'commands': 'positions'}
+        self._expected = {
+            'arm': robot.name,
+            'commands': 'positions',
+            'randomise': task.options.randomise,
+        }
         self._commands = self._node.create_publisher(
             JointTrajectory, robot.topics.commands['joint_trajectory'], RELIABLE_QUEUE
         )

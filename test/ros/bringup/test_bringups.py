@@ -151,10 +151,16 @@ def test_a_robot_is_learnt_with_instead_of_a_task_and_again_when_the_run_goes_on
     assert found['sim_node'].parameters['robot'] == 'ur5e'
     assert 'task' not in found['sim_node'].parameters
     assert found['train_node'].parameters['robot'] == 'ur5e'
-    config = {'task_name': 'reach', 'task': {'robot': 'panda'}}
+    assert 'randomise' not in found['sim_node'].parameters
+    found = nodes(robot='ur5e', set='agent.batch=32 task.randomise=0.5')
+    assert found['sim_node'].parameters['randomise'] == 0.5
+    with pytest.raises(OptionError, match="task.randomise takes a number, got 'much'"):
+        nodes(robot='ur5e', set='task.randomise=much')
+    config = {'task_name': 'reach', 'task': {'robot': 'panda', 'randomise': 1.5}}
     (tmp_path / 'config.json').write_text(json.dumps(config))
     found = nodes(resume='true', out=str(tmp_path))
     assert found['sim_node'].parameters['robot'] == 'panda'
+    assert found['sim_node'].parameters['randomise'] == 1.5
 
 
 @pytest.mark.parametrize('content', ['{"task_name": ', '[]', '{}'])

@@ -41,7 +41,13 @@ def nodes():
 
 def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes):
     found = nodes(
-        'deploy_sim', robot='panda', policy='runs/a', speed='0.1', planning_scene='scene'
+        'deploy_sim',
+        robot='panda',
+        policy='runs/a',
+        speed='0.1',
+        planning_scene='scene',
+        randomise='1.0',
+        plant_seed='7',
     )
     assert {name: node.role for name, node in found.items()} == {
         'sim_node': Role.NEEDED,
@@ -52,6 +58,8 @@ def test_a_simulated_arm_is_one_that_cannot_wait_and_ends_with_the_policy(nodes)
         'output': 'robot',
         'stepping': 'realtime',
         'planning_scene': 'scene',
+        'randomise': 1.0,
+        'seed': 7,
     }
     assert found['policy_node'].parameters == {
         'robot': 'panda',

@@ -9,9 +9,12 @@ from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.model_file import find_file
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common.status import SimulationStatus
+from mher_ros.simulation.reach import simulated_robot
 from mher_ros.simulation.urdf_scene import with_found_meshes
 import numpy as np
 import pytest
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
 from ros_peer import Listener
@@ -234,11 +237,40 @@ def test_wrong_robots_end_it_with_a_sentence(world, tmp_path):
         ({'robot': 'ur6'}, "robot takes one of .*panda.*; got 'ur6'"),
         ({'robot': 'panda', 'output': 'torque'}, "output takes one of .*; got 'torque'"),
         ({'task': 'reacher', 'delay': 0.1}, 'delay must be 0 without a robot, got 0.1'),
+        ({'task': 'reacher', 'randomise': 1.0}, 'randomise must be 0 without a robot, got 1.0'),
+        ({'robot': 'ur5e', 'randomise': 2.5}, 'randomise must be at least .* got 2.5'),
         ({'robot': str(path)}, r'.*mine\.yaml: joints is needed; it is missing'),
     )
     for sim, sentence in [(world.node('sim_node', **given), text) for given, text in cases]:
         sim.wait_for(f'^sim_node: {sentence}')
         assert sim.end() == 2
+
+
+def test_in_real_time_its_plant_is_drawn_at_the_start_and_by_a_reset_with_a_seed(world):
+    peer, robot = start(world, robot='ur5e', randomise=1.0, seed=3), load_robot('ur5e')
+    states = peer.listen(JointState, robot.topics.joint_states)
+    status = peer.follow(SimulationStatus, 'sim_node').wait_for(after=0)
+    assert status.randomise == 1.0
+
+    def steps():
+        """Return positions in steps of the encoders that were drawn."""
+        for _ in range(10):  # the first ones may be from before a reset
+            seen = states.wait_for()
+        places = [seen.position[seen.name.index(name)] for name in robot.joints]
+        return np.array(places) / drawn.quantisation
+
+    arm = simulated_robot(robot, randomise=1.0)
+    for seed in (3, 4, None):
+        if seed is not None:
+            arm.reset(seed)
+            drawn = arm.draw
+        if seed != 3:  # without another seed the plant stays
+            if seed is not None:
+                given = [Parameter('seed', value=seed).to_parameter_msg()]
+                peer.ask(SetParameters, 'sim_node/set_parameters', parameters=given)
+            assert peer.ask(Trigger, 'sim_node/reset').success
+        found = steps()
+        np.testing.assert_allclose(found, np.round(found), atol=1e-6)
 
 
 def write_arm(tmp_path, robot, spoil):

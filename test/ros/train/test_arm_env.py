@@ -23,6 +23,8 @@ pytestmark = pytest.mark.ros
         ('reach', 'fetch', {}),
         ('reach', 'ur5e', {}),
         ('reach', 'ur5e', {'action': 'tool'}),
+        ('reach', 'fetch', {'randomise': 1.0}),
+        ('reach', 'ur5e', {'randomise': 1.0}),
     ],
 )
 def test_an_episode_is_the_tasks_own_to_the_bit(world, name, robot, changes):
@@ -30,7 +32,7 @@ def test_an_episode_is_the_tasks_own_to_the_bit(world, name, robot, changes):
         world.sim_node(name)
         link, options = LockstepLink, None
     else:
-        world.sim_node(robot=robot)
+        world.sim_node(robot=robot, randomise=changes.get('randomise', 0.0))
         link = RobotLink
         options = ReachOptions(20, 0.05, robot=robot, joint_speed=2.0, **changes)
     task = make(name, options)
@@ -136,6 +138,14 @@ def test_an_arm_that_is_another_is_told_by_what_it_is(world):
     env = world.arm(LockstepLink, make('fetch_reach'), peer=peer)
     sentence = 'arm fetch_reach is expected behind sim_node/reset, got one with sawyer_reach'
     with pytest.raises(ArmError, match=sentence):
+        env.reset(seed=1)
+
+
+def test_an_arm_whose_plants_are_drawn_otherwise_is_told(world):
+    world.sim_node(robot='ur5e', randomise=0.5)
+    task = make('reach', ReachOptions(50, 0.05, robot='ur5e', randomise=1.0))
+    env = world.arm(RobotLink, task)
+    with pytest.raises(ArmError, match=r'an arm with randomise 1.0 is expected.*one with 0.5'):
         env.reset(seed=1)
 
 
