@@ -84,6 +84,7 @@ class CommandPath:
         latch: StopLatch | None = None,
         still_for: float = STILL_FOR,
         moves_joints: bool = False,
+        pose_timeout: float = 0.0,
     ) -> None:
         """
         Keep the tool in ``box``, its low and high corners (3,) [m] in the base frame.
@@ -92,13 +93,19 @@ class CommandPath:
         in, if it must not leave it. ``latch`` holds stops, and may already hold one.
         ``still_for``: time that the arm must stand still before a motion starts where it is [s].
         ``moves_joints``: with the output ``none``, limit joints, too, since they are moved.
+        ``pose_timeout``: time without a measured pose of the tool after which the motion is
+        interrupted [s]; 0: the pose is not measured.
         """
         self._controller, self._arm, self._box = controller, arm, box
         self.limits = limits or MotionLimits()
         self._safety = safety or SafetyOptions()
         self.monitor = SafetyMonitor(
-            self._safety, arm.state_names, arm.lower, arm.upper, latch=latch
+            self._safety, arm.state_names, arm.lower, arm.upper, latch, pose_timeout
         )
+        self.is_tracked = pose_timeout > 0.0
+        """Whether the pose of the tool is measured."""
+        self.tracked: Vector | None = None
+        """Its measured position (3,) [m] in the frame of goals; None until the first pose."""
         self.period = 1.0 / command_rate
         """Time between two commands [s]."""
         self.makes_ahead = True
@@ -145,6 +152,9 @@ class CommandPath:
 
     def tool_seen(self, source: str) -> tuple[Vector, Vector]:
         """Return position (3,) [m] and velocity (3,) [m/s] of the tool from a source."""
+        if source == 'tracked':
+            assert self.tracked is not None  # without a pose nothing moves
+            return self.tracked, np.zeros(3)  # its velocity is not measured
         if source == 'setpoint':
             return self.filter.tool_position, self.filter.tool_velocity
         return self._arm.tool(self.positions, self.velocities)
@@ -153,7 +163,7 @@ class CommandPath:
         """Return positions (n,) [rad or m] and velocities (n,) of all joints from a source."""
         setpoint, positions, velocities = self.filter, self.positions, self.velocities
         joints, speeds = setpoint.joint_positions, setpoint.joint_velocities
-        if source == 'measured' or joints is None or speeds is None:
+        if source != 'setpoint' or joints is None or speeds is None:
             return positions, velocities
         count = len(joints)
         return (
@@ -223,10 +233,16 @@ class CommandPath:
         self._state_gap, self._state_at, self._is_new = now - self._state_at, now, True
         return True
 
+    def take_pose(self, now: float, stamp: int, position: Vector) -> None:
+        """Take a measured position (3,) [m] of the tool, stamped ``stamp`` [ns]."""
+        if self.monitor.take_pose(now, stamp, position):
+            self.tracked = position
+
     def restart(self) -> None:
         """Reset states and goal, but not a stop."""
         self.monitor.restart()
         self.is_moving, self.positions, self._tool = False, NOTHING, None
+        self.tracked = None
         self._resting.clear()
         self._has_left = True
 

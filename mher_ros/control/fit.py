@@ -68,6 +68,8 @@ def check_fit(interface: TaskInterface) -> None:
             continue
         name = field.name
         require(bool(np.isfinite(field.nominal)), f'a finite nominal {name}', field.nominal)
+        fits = (field.source == 'tracked') == (name in POSITION and interface.is_tracked)
+        require(fits, f'{", ".join(POSITION)} of one source, no others tracked', field.source)
         if moves_joints and name.startswith((JOINT_POSITION, JOINT_VELOCITY)):
             units = ('rad', 'm') if name.startswith(JOINT_POSITION) else ('rad/s', 'm/s')
             require(field.unit in units, f'{name} in {" or ".join(units)}', field.unit)
@@ -88,6 +90,8 @@ def check_fit(interface: TaskInterface) -> None:
     require(not index, 'an observation without the goal', index)
     low, high = PERIODS
     require(low <= period <= high, f'a control period of {low} to {high} s', f'{period} s')
+    fits = moves_joints or not interface.is_tracked
+    require(fits, 'joint actions with a measured pose of the tool', meaning)
     if moves_joints:
         require(interface.arm is not None, 'joint actions with the arm that they move', 'none')
         for field in action:

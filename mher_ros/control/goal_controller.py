@@ -25,6 +25,8 @@ GAIN, VELOCITY_GAIN = 20.0, 8.0
 LEAVE = 1.5  # distance from the goal, in thresholds, from which the policy moves the tool again
 HOLD, RELEASE = 1e-4, 4e-4
 """Distances from the goal at which the set-point comes to rest, and from which it moves again."""
+NEAR, AWAY = 0.5, 0.9
+"""Measured distances from the goal, in thresholds, at which the arm holds, and moves again."""
 SAME = 0.02  # distance of two goals up to which the check of progress continues [m]
 PATIENCE = 2.0  # episodes in which a policy for one arm must come nearer to its goal
 STEP_EARLY = 0.5  # part of a command period by which a step of the policy may be early
@@ -35,7 +37,9 @@ class GoalController:
     Asks for motions of the tool to goals.
 
     Outside the threshold of the goal the policy decides, at its own period. Within the threshold
-    the tool moves straight to the goal, and then holds still.
+    the tool moves straight to the goal, and then holds still. If the pose of the tool is measured
+    there is no straight motion, which needs kinematics: the policy decides until the tool is
+    within ``NEAR`` of the goal, and then the arm holds still while it remains within ``AWAY``.
     """
 
     def __init__(
@@ -45,13 +49,14 @@ class GoalController:
         arm: ArmModel,
         workspace: Workspace,
         output: str,
+        box: tuple[Vector, Vector] | None = None,
         **options: Any,
     ) -> None:
         """
         Ask ``policy``; None: move straight to goals from anywhere in the same workspace.
 
-        FitError if the policy cannot move the arm. ``output`` and ``options``: as ``CommandPath``
-        takes them.
+        FitError if the policy cannot move the arm. ``output``, ``box`` and ``options``: as
+        ``CommandPath`` takes them; without ``box`` that of the workspace, in the base frame.
         """
         self._policy, self.workspace = policy, workspace
         self._decoder = ActionDecoder(interface, workspace.scale)
@@ -66,7 +71,8 @@ class GoalController:
         limits_joints = policy is not None and interface.is_for_one_arm
         if limits_joints:
             options['safety'] = _patient(options.get('safety') or SafetyOptions(), interface)
-        box = workspace.box_low, workspace.box_high
+        box = box or (workspace.box_low, workspace.box_high)
+        self._is_tracked = policy is not None and interface.is_tracked
         self.path = CommandPath(
             self, arm, box, output, known_box=known_box, moves_joints=limits_joints, **options
         )
@@ -82,13 +88,18 @@ class GoalController:
 
     @property
     def goal(self) -> Vector | None:
-        """Goal of the tool (3,) [m] in the base frame, if any."""
+        """Goal of the tool (3,) [m] in the base frame, or that of the measured pose, if any."""
         return self._goal if self.path.monitor.has_goal else None
+
+    @property
+    def tool(self) -> Vector | None:
+        """Position of the tool (3,) [m] in the frame of the goal; None: it is not known."""
+        return self.path.tracked if self._is_tracked else self.path.tool
 
     @property
     def distance(self) -> float:
         """Distance of the tool from its goal [m]; NaN without a goal or a state."""
-        goal, tool = self.goal, self.path.tool
+        goal, tool = self.goal, self.tool
         return math.nan if goal is None or tool is None else length(tool - goal)
 
     @property
@@ -116,12 +127,16 @@ class GoalController:
 
     def progress(self, tool: Vector) -> tuple[float, float]:
         assert self._goal is not None
+        if self._is_tracked:
+            return self.distance, self.threshold
         return length(tool - self._goal), self.threshold
 
     def ask(self, now: float) -> Motion | None:
         """Return the motion of the policy, or straight to the goal; None at the goal."""
         goal, setpoint = self._goal, self.path.filter
         assert goal is not None
+        if self._is_tracked:
+            return self._ask_by_pose(now)
         left = goal - setpoint.tool_position
         distance = length(left)
         self._finishing = distance <= self.threshold * (LEAVE if self._finishing else 1.0)
@@ -140,6 +155,14 @@ class GoalController:
         if isinstance(decided, ToolVelocity) and (speed := length(decided.value)) > most:
             return ToolVelocity(decided.value * (most / speed))
         return decided
+
+    def _ask_by_pose(self, now: float) -> Motion | None:
+        """Return the motion of the policy, without kinematics; None near the goal."""
+        most = (AWAY if self._holding else NEAR) * self.threshold
+        self._finishing = self._holding = self.distance <= most
+        if now >= self._step_due - STEP_EARLY * self.path.period:
+            self._decide(now)
+        return None if self._holding else self._decided
 
     def _decide(self, now: float) -> None:
         """Ask the policy for its next action, and decode it."""

@@ -19,6 +19,9 @@ CLOCK_JUMP = SECOND
 """A stamp that is older by more than this is of a clock that was set back [ns]."""
 BOX_SLACK = 0.02  # increase of the distance outside the box that is tolerated [m]
 PROGRESS = 0.001  # decrease of the distance from the goal that counts as progress [m]
+POSE_SPEED, POSE_SLACK = 3.0, 0.1
+"""Speed of the tool [m/s], and distance within any time [m], beyond which its pose has jumped."""
+FARTHEST_POSE = 100.0  # largest coordinate of a measured position [m]
 JUMP_SLACK = 0.05  # change of a joint that is no jump within any time [rad or m]
 
 
@@ -31,6 +34,10 @@ class Status(enum.Enum):
     NO_STATE = 'no joint state has been received yet'
     STALE_STATE = 'joint states are no longer received'
     BAD_STATE = 'the joint states cannot be used'
+    NO_POSE = 'no measured pose of the tool has been received yet'
+    STALE_POSE = 'the measured pose of the tool is no longer received'
+    BAD_POSE = 'the measured pose of the tool cannot be used'
+    POSE_JUMPED = 'the measured pose of the tool jumped'
     TWO_STATE_SOURCES = 'joint states come from more than one publisher'
     OTHER_COMMANDER = 'another node can command the arm'
     NO_SUBSCRIBER = 'no node receives the commands'
@@ -132,11 +139,13 @@ class SafetyMonitor:
         lower: ArrayLike,
         upper: ArrayLike,
         latch: StopLatch | None = None,
+        pose_timeout: float = 0.0,
     ) -> None:
         """
         Watch joints ``joint_names`` (n); the first k have limits ``lower`` and ``upper`` (k,).
 
-        ``latch`` holds stops, and may already hold one.
+        ``latch`` holds stops, and may already hold one. ``pose_timeout``: time without a measured
+        pose of the tool after which the motion is interrupted [s]; 0: the pose is not measured.
         """
         check(options)
         self._options = options
@@ -146,6 +155,7 @@ class SafetyMonitor:
         self._now = -math.inf
         self._latch = latch or StopLatch()
         self._stops = self._latch.now.stops
+        self._pose_timeout = pose_timeout
         self._interruption: tuple[Status, str] | None = None
         self.status, self.reason = Status.NO_STATE, Status.NO_STATE.value
         self.last_drop = ''
@@ -163,6 +173,12 @@ class SafetyMonitor:
         self._stamp = 0
         self._heard_at = self._good_at = self._fine_at = self._good_since = math.inf
         self._trouble: tuple[Status, str] | None = (Status.NO_STATE, Status.NO_STATE.value)
+        self._pose: list[float] | None = None  # the last measured position
+        self._pose_stamp = 0
+        self._pose_at = self._pose_good_since = math.inf
+        self._pose_trouble: tuple[Status, str] | None = None
+        if self._pose_timeout:
+            self._pose_trouble = Status.NO_POSE, Status.NO_POSE.value
         self._goal_at: float | None = None
         self._far_since: float | None = None
         self._waits_since: float | None = None
@@ -178,9 +194,13 @@ class SafetyMonitor:
         if now - self._heard_at > options.state_timeout:
             silence = f'no joint state for more than {options.state_timeout:g} s'
             self._interrupt(Status.STALE_STATE, silence)
+        if now - self._pose_at > self._pose_timeout > 0.0:
+            silence = f'no measured pose of the tool for more than {self._pose_timeout:g} s'
+            self._interrupt_pose(Status.STALE_POSE, silence)
         if self._goal_at is not None:
-            if self._trouble is not None and now - self._fine_at > options.resume_within:
-                status, reason = self._trouble
+            trouble = self._trouble or self._pose_trouble
+            if trouble is not None and now - self._fine_at > options.resume_within:
+                status, reason = trouble
                 self.drop_goal(
                     f'it was dropped after {options.resume_within:g} s of: {reason}', status.code
                 )
@@ -221,10 +241,48 @@ class SafetyMonitor:
         self._heard_at = self._good_at = now
         if self._trouble is not None:
             self._recover()
-        if self._trouble is None:
+        if self._trouble is None and self._pose_trouble is None:
             self._fine_at = now
         self._settle()
         return True
+
+    def take_pose(self, now: float, stamp: int, position: NDArray[np.float64]) -> bool:
+        """
+        Take a measured position (3,) [m] of the tool, stamped ``stamp`` [ns].
+
+        Return whether it is valid. One with the stamp of the last one is that one again.
+        """
+        self.judge(now)
+        now, seen = self._now, position.tolist()
+        age = self._pose_stamp - stamp if self._pose is not None else -1
+        if 0 <= age <= CLOCK_JUMP:
+            return False
+        if not math.isfinite(sum(seen)) or max(map(abs, seen)) > FARTHEST_POSE:
+            self.take_bad_pose(
+                now, f'positions up to {FARTHEST_POSE:g} m are expected, got {seen}'
+            )
+            return False
+        if self._pose is not None:
+            passed = max(now - self._pose_at, min(-age / SECOND, self._pose_timeout))
+            moved, most = math.dist(seen, self._pose), POSE_SPEED * max(0.0, passed) + POSE_SLACK
+            if moved > most:
+                reason = f'by {moved:.3f} m within {passed:.3f} s'
+                self._drop(Status.POSE_JUMPED, f'{reason}; the goal is dropped')
+                self._interrupt_pose(Status.POSE_JUMPED, reason)
+        self._pose, self._pose_stamp, self._pose_at = seen, stamp, now
+        if self._pose_trouble is not None:
+            self._pose_good_since = min(self._pose_good_since, now)
+            is_first = self._pose_trouble[0] is Status.NO_POSE
+            if is_first or now - self._pose_good_since >= self._options.recovery_time:
+                self._pose_trouble = None
+        self._settle()
+        return True
+
+    def take_bad_pose(self, now: float, reason: str) -> None:
+        """Record a measured pose that cannot be used."""
+        self.judge(now)
+        self._interrupt_pose(Status.BAD_POSE, reason)
+        self._settle()
 
     def take_bad_state(self, now: float, reason: str) -> None:
         """Record a joint state that could not be read."""
@@ -240,7 +298,8 @@ class SafetyMonitor:
         ``is_new`` False: the check of progress continues.
         """
         self.judge(now)
-        if self.status is Status.STOPPED or self._interruption or self._trouble:
+        troubles = self._interruption, self._trouble, self._pose_trouble
+        if self.status is Status.STOPPED or any(troubles):
             raise GoalError(
                 f'no goal is accepted now: {self.status.value} ({self.reason})', self.status.code
             )
@@ -408,6 +467,11 @@ class SafetyMonitor:
         if self._trouble is None or self._trouble[0] is not status:
             self._trouble = status, reason
 
+    def _interrupt_pose(self, status: Status, reason: str) -> None:
+        self._pose_good_since = math.inf
+        if self._pose_trouble is None or self._pose_trouble[0] is not status:
+            self._pose_trouble = status, reason
+
     def _recover(self) -> None:
         """Continue if states have been valid for long enough, or if this is the first one."""
         assert self._trouble is not None
@@ -439,6 +503,8 @@ class SafetyMonitor:
             status, reason = self._interruption
         elif self._trouble is not None:
             status, reason = self._trouble
+        elif self._pose_trouble is not None:
+            status, reason = self._pose_trouble
         elif self._goal_at is None:
             status, reason = self._idle
         else:

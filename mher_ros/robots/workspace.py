@@ -141,8 +141,11 @@ def place_workspace(interface: TaskInterface, robot: Robot) -> Workspace:
     """
     Return the workspace of a policy where the robot file places it.
 
-    On the arm of training it stays where it was.
+    On the arm of training it stays where it was. Where the pose of the tool is measured it is in
+    that frame, in which the robot file knows no box.
     """
+    if interface.is_tracked:
+        return Workspace(interface.goal_low, interface.goal_high)
     if is_trained_on(interface, robot):
         return Workspace(interface.goal_low, interface.goal_high, box=robot.box)
     place = robot.workspace

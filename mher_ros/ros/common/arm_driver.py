@@ -4,6 +4,7 @@ import os
 import threading
 import time
 
+from geometry_msgs.msg import PoseStamped
 from mher_ros.control.command_path import CommandPath
 from mher_ros.control.command_rate import CommandRate
 from mher_ros.control.motion import Command
@@ -25,6 +26,7 @@ from mher_ros.ros.common.raw_messages import (
     MAX_BYTES_ANY,
     MessageError,
     OtherJointsError,
+    PoseReader,
 )
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -63,6 +65,10 @@ class ArmDriver:
         self._reader = JointStateReader(arm.state_names, needs_velocities=False)
         self._sources = StateSources(arm.state_names)
         self._states = PolledTopic(node, JointState, robot.topics.joint_states, BEST_EFFORT)
+        self._poses: PolledTopic | None = None
+        if path.is_tracked:
+            self._poses = PolledTopic(node, PoseStamped, robot.tool_pose.topic, BEST_EFFORT)
+            self._pose_reader = PoseReader(robot.tool_pose.frame)
         self._commands: ArmOutput | None = None
         if output != 'none':
             topic = robot.topics.commands[output]
@@ -99,6 +105,8 @@ class ArmDriver:
         """Start to move the arm as its controller asks."""
         with self.lock:
             self._states.take_all(0.0)  # Earlier states do not count.
+            if self._poses is not None:
+                self._poses.take_all(0.0)
             self.path.restart()
             self.is_active = True
             self._are_received()
@@ -145,6 +153,7 @@ class ArmDriver:
             now = self.clock.now()
             self.path.makes_ahead = not self.clock.is_simulated
             self._check_surroundings(now)
+            self._take_pose(now)
             self._take_newest(now, raws)
             self.rate.states += len(raws)
             if raws:
@@ -164,6 +173,8 @@ class ArmDriver:
         self._graph.close()
         self.clock.close()
         self._node.destroy_subscription(self._states.subscription)
+        if self._poses is not None:
+            self._node.destroy_subscription(self._poses.subscription)
         if self._commands is not None:
             self._commands.close()
 
@@ -197,6 +208,17 @@ class ArmDriver:
         else:
             return
         self.path.take_state(now, stamp, positions, velocities)
+
+    def _take_pose(self, now: float) -> None:
+        """Pass the newest measured pose of the tool to the command path, if there is one."""
+        if self._poses is None:
+            return
+        for raw in self._poses.take_all(0.0)[-1:]:
+            try:
+                self.path.take_pose(now, *self._pose_reader.read(raw))
+            except MessageError as error:
+                self._poses.is_malformed(error)
+                self.path.monitor.take_bad_pose(now, str(error))
 
     def _send(self, command: Command, made_at: float) -> bool:
         """Send a command when it may be sent; return False if it is too old by then."""

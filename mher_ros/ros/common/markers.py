@@ -196,18 +196,20 @@ def deployment_markers(
     one second; ``trail`` are its past positions (3,) [m]. None is not shown.
     """
     threshold, workspace, box = status.threshold, status.workspace, status.box
-    assert threshold is not None and workspace is not None and box is not None
-    width = LINE_WIDTH * float(np.max(np.subtract(box[1], box[0])))
+    assert threshold is not None and workspace is not None
+    low, high = box or workspace
+    width = LINE_WIDTH * float(np.max(np.subtract(high, low)))
     start, velocity = motion.tool, motion.velocity
     arrow: list[ArrayLike] = []
     if start is not None and velocity is not None and np.linalg.norm(velocity) >= STILL:
         arrow = [start, np.add(start, velocity)]
     goal = [] if motion.goal is None else [motion.goal]
+    edges: ArrayLike = box_edges(*box) if box else []
     colour = Colour.REACHED if motion.reached else Colour.AHEAD
     drawn = (
         ('goal', 0, 'ball', goal, colour, threshold),
         ('workspace', 0, 'lines', box_edges(*workspace), Colour.WORKSPACE, width / 2),
-        ('box', 0, 'lines', box_edges(*box), Colour.BOX, width / 2),
+        ('box', 0, 'lines', edges, Colour.BOX, width / 2),
         ('motion', 0, 'arrow', arrow, Colour.MOTION, width),
         ('trail', 0, 'strip', trail, Colour.TRAIL, width / 2),
     )

@@ -19,12 +19,19 @@ from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.collision_model import Part
 from mher_ros.robots.outputs import OUTPUTS
 from mher_ros.robots.robot import load_robot, Robot
-from mher_ros.robots.workspace import GoalError, is_trained_on, place_workspace, Refusal
+from mher_ros.robots.workspace import (
+    GoalError,
+    is_trained_on,
+    place_workspace,
+    reach_workspace,
+    Refusal,
+)
 from mher_ros.ros.bringup.node_spec import ObstacleArguments, PolicyArguments
 from mher_ros.ros.common.arm_driver import ArmDriver, model_text
 from mher_ros.ros.common.avoided_obstacles import AvoidedObstacles, check_planning_scene
 from mher_ros.ros.common.collision_markers import CollisionMarkers, scene_markers
 from mher_ros.ros.common.diagnostics import Latency
+from mher_ros.ros.common.frames import Frames
 from mher_ros.ros.common.markers import DeployMarkers, Motion
 from mher_ros.ros.common.process import StopRequest
 from mher_ros.ros.common.status import box_of, DeploymentStatus, Level, point_of
@@ -93,6 +100,11 @@ class Deployment:
         self.output = robot.output if options.output == 'robot' else options.output
         if options.controller == 'policy':
             check_robot(interface, robot, self.output)
+        elif robot.tool_pose.is_tracked or interface.is_tracked:
+            raise FitError(
+                f'controller {options.controller} needs goals in the base frame, but with a '
+                f'measured pose of the tool they are in another one; controller policy is expected'
+            )
         self.arm = arm = ArmModel(robot, model_text(node, robot, stop, options.model_timeout))
         is_for_one_arm = interface.is_for_one_arm and options.controller == 'policy'
         if is_for_one_arm:
@@ -105,7 +117,13 @@ class Deployment:
         self._reachability = Reachability(
             arm, slots, keeps_orientation=not moves_joints, avoids_collisions=limits_joints
         )
-        missed = self._reachability.check_workspace(workspace)
+        box, missed = None, ''
+        if interface.is_tracked:  # neither camera nor marker is known: nothing can be checked
+            home = np.array([robot.home.get(name, 0.0) for name in arm.state_names])
+            space = reach_workspace(robot, arm.tool_position(home))
+            box = space.box_low, space.box_high
+        else:
+            missed = self._reachability.check_workspace(workspace)
         if missed:
             self._logger.warning(f'corners of the workspace that the arm cannot reach: {missed}')
         rate = options.command_rate or robot.command_rate
@@ -115,12 +133,14 @@ class Deployment:
             arm,
             workspace,
             self.output,
+            box,
             limits=MotionLimits(
                 options.speed or robot.speed, options.acceleration or robot.acceleration
             ),
             safety=options.safety,
             command_rate=rate,
             latch=latch,
+            pose_timeout=robot.tool_pose.timeout if interface.is_tracked else 0.0,
         )
         self.path = self.controller.path
         self.driver = ArmDriver(
@@ -128,11 +148,12 @@ class Deployment:
         )
         self._latch = latch
         fixed = DeploymentStatus(
-            frame=arm.base_frame,
+            frame=interface.frame if interface.is_tracked else arm.base_frame,
             output=self.output,
             controller=options.controller,
             workspace=box_of(workspace.low, workspace.high),
-            box=box_of(workspace.box_low, workspace.box_high),
+            # The box of the tool is in the base frame.
+            box=None if box else box_of(workspace.box_low, workspace.box_high),
             threshold=self.controller.threshold,
             speed_cap=self.path.limits.speed,
         )
@@ -148,9 +169,12 @@ class Deployment:
             lambda: self.counts_from,
         )
         self._active_since = 0  # time.monotonic_ns
+        self._frames: Frames | None = None
         self._obstacles: AvoidedObstacles | None = None
         if slots is not None:
             frames, scene = self._goals.frames, options.planning_scene
+            if box is not None:  # goals are in another frame than obstacles
+                frames = self._frames = Frames(node, arm.base_frame)
             self._obstacles = AvoidedObstacles(node, self.driver, slots, robot, frames, scene)
         avoids = isinstance(self.path.filter, JointFilter) and len(arm.parts) > 0
         self._scene = scene_markers(arm) if avoids else []
@@ -173,7 +197,7 @@ class Deployment:
         self.driver.activate()
         self._logger.info(
             f'active: waiting for goals on {self._goals.topics} and from the goal marker, in '
-            f'frame {self.arm.base_frame}'
+            f'frame {self._goals.frames.base}'
         )
 
     def deactivate(self, reason: str) -> None:
@@ -189,7 +213,9 @@ class Deployment:
         """Return the current motion of the arm."""
         with self.driver.lock:
             to, path = self.controller, self.path
-            return Motion(path.tool, path.velocity, to.goal, to.reached)
+            # The commanded velocity is in the base frame.
+            velocity = None if path.is_tracked else path.velocity
+            return Motion(to.tool, velocity, to.goal, to.reached)
 
     def status(self) -> DeploymentStatus:
         """Return the status."""
@@ -228,6 +254,8 @@ class Deployment:
         if self._obstacles is not None:
             self._obstacles.close()
         self._goals.close()
+        if self._frames is not None:
+            self._frames.close()
         self._markers.close()
         if self._collision_markers is not None:
             self._collision_markers.close()
@@ -255,7 +283,7 @@ class Deployment:
                 raise GoalError('policy_node is not active', Refusal.NOT_ACTIVE)
             path = self.path
             positions, orientation = path.positions, path.held_orientation
-        if positions.size:
+        if positions.size and not path.is_tracked:
             # Without the lock: this must not delay commands.
             goal = self.workspace.admit(position, outside)
             self._reachability.check_goal(goal, positions, orientation)

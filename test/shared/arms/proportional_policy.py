@@ -42,14 +42,19 @@ def _tool_weights(interface):
 
 def _joint_weights(env):
     """Return weights (k, 3): the inverse kinematics of the arm around its initial posture."""
+
+    def place(posture):  # where the tool is seen, as a policy that was learnt there knows it
+        return env.tracker.true_positions(posture[None])[0] if env.tracker else tool(posture)
+
+    tool = env.arm.tool_position
     env.reset(seed=0)
     positions, _ = env.joint_state()
-    here, step = env.arm.tool_position(positions), 1e-6
+    here, step = place(positions), 1e-6
     columns = []
     for joint in range(len(env.interface.action)):
         there = positions.copy()
         there[joint] += step
-        columns.append((env.arm.tool_position(there) - here) / step)
+        columns.append((place(there) - here) / step)
     scales = np.array([field.scale for field in env.interface.action])
     return (GAIN * np.linalg.pinv(np.array(columns).T) / scales[:, None]).astype(np.float32)
 
