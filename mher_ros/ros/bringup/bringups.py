@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from mher_ros.files import CONFIG, share_folder
 from mher_ros.learning.run.arguments import read_config, RunArguments
-from mher_ros.options import option, OptionError, override, read_changes
+from mher_ros.options import option, option_text, OptionError, override, read_changes
 from mher_ros.ros.bringup.node_spec import (
     Bringup,
     check_name,
@@ -22,7 +22,9 @@ from mher_ros.ros.bringup.node_spec import (
 )
 
 GOAL_TOPIC = 'goal_pose'
-RANDOMISE = 'task.randomise'
+PLANT = ('randomise', 'tracker.')
+"""What the options of the task begin with that sim_node takes, too."""
+COUNTS = ('tracker.arm_seed',)
 
 
 def make_bringup(name: str, values: Mapping[str, Any]) -> Bringup:
@@ -41,13 +43,11 @@ class TrainSim(Bringup, RunArguments):
             raise OptionError('to resume a run, name its folder (out:=...)')
         # A run is resumed with its own arm, even if the arguments do not name it.
         task, robot = self.task, self.robot
-        randomise = read_changes(self.set.split(), 'set').get(RANDOMISE, '')
+        changes: dict[str, Any] = {**read_changes(self.set.split(), 'set')}
         if self.resume:
-            task, robot, randomise = _arm_of_run(Path(self.out).expanduser())
-        which: Parameters = {'robot': robot} if robot else {'task': task}
-        if robot and randomise:
-            which = {**which, 'randomise': _number(RANDOMISE, randomise)}
-        arm: Parameters = {**which, 'stepping': 'lockstep'}
+            task, robot, changes = _arm_of_run(Path(self.out).expanduser())
+        arm: dict[str, bool | int | float | str] = {'stepping': 'lockstep'}
+        arm |= {'robot': robot, **_plant(changes)} if robot else {'task': task}
         nodes = [
             mher_node('sim_node', Role.NEEDED, arm),
             mher_node('train_node', Role.MAIN, self._values(RunArguments)),
@@ -86,6 +86,11 @@ class DeploySim(PolicyBringup, PlantArguments):
     plant_seed: int = option(
         0, 'with randomise: seed from which the plant is drawn', low=0, high=2**63 - 1
     )
+    tracker: str = option(
+        '',
+        "with tool_pose.source: topic, what differs from the model, as 'camera_turn=0,0,90 "
+        "link_error=0.03'",
+    )
 
     def _nodes(self) -> list[NodeSpec]:
         arm = {
@@ -95,6 +100,12 @@ class DeploySim(PolicyBringup, PlantArguments):
             **self._values(ObstacleArguments),
             **self._values(PlantArguments),
             'seed': self.plant_seed,
+            **_plant(
+                {
+                    f'task.tracker.{key}': text
+                    for key, text in read_changes(self.tracker.split(), 'tracker').items()
+                }
+            ),
         }
         return [mher_node('sim_node', Role.NEEDED, arm), *self._policy_and_windows()]
 
@@ -138,13 +149,30 @@ def _number(key: str, text: str, others: str = '') -> float:
         raise OptionError(f'{key} takes a number{others}, got {text!r}') from None
 
 
-def _arm_of_run(folder: Path) -> tuple[str, str, str]:
-    """Return task, robot and ``RANDOMISE`` of a run; the last two are empty without a robot."""
+def _plant(changes: Mapping[str, Any]) -> Parameters:
+    """Return the parameters of sim_node that options of the task set; others are left out."""
+    found: dict[str, int | float | str] = {}
+    for key, value in changes.items():
+        name, text = key.removeprefix('task.'), option_text(value)
+        if name == key or not name.startswith(PLANT):
+            continue
+        found[name] = text if ',' in text else _number(key, text)
+        if name in COUNTS:
+            found[name] = int(_number(key, text))
+    return found
+
+
+def _arm_of_run(folder: Path) -> tuple[str, str, dict[str, Any]]:
+    """Return task, robot and options of the task; the robot is empty if it has none."""
     config = read_config(folder)
     try:
         options = config.get('task', {})
-        which = (options.get(name, '') for name in ('robot', 'randomise'))
-        robot, randomise = map(str, which)
-        return str(config['task_name']), robot, randomise
+        robot, changes = str(options.get('robot', '')), {}
+        for key, value in options.items():
+            section = value if isinstance(value, dict) else {'': value}
+            for name, inner in section.items():
+                dotted = f'task.{key}.{name}'.rstrip('.')
+                changes[dotted] = tuple(inner) if isinstance(inner, list) else inner
+        return str(config['task_name']), robot, changes
     except (AttributeError, KeyError, TypeError):
         raise OptionError(f'{folder / CONFIG} names no task') from None

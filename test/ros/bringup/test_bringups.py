@@ -163,6 +163,28 @@ def test_a_robot_is_learnt_with_instead_of_a_task_and_again_when_the_run_goes_on
     assert found['sim_node'].parameters['randomise'] == 1.5
 
 
+def test_a_simulated_arm_has_the_errors_of_the_task(nodes, tmp_path):
+    wrong = 'task.tracker.camera_turn=0,0,90 task.tracker.noise=0.01 task.tracker.arm_seed=3'
+    expected = {
+        'tracker.camera_turn': '0,0,90',
+        'tracker.noise': 0.01,
+        'tracker.arm_seed': 3,
+    }
+    found = nodes(robot='ur5e', set=f'agent.batch=32 {wrong}')['sim_node'].parameters
+    assert {key: found[key] for key in expected} == expected
+    tracker = {'camera_turn': [0.0, 0.0, 90.0], 'noise': 0.01, 'arm_seed': 3}
+    config = {'task_name': 'reach', 'task': {'robot': 'ur5e', 'tracker': tracker}}
+    (tmp_path / files.CONFIG).write_text(json.dumps(config))
+    found = nodes(resume=True, out=str(tmp_path))['sim_node'].parameters
+    assert {**found, **expected, 'tracker.camera_turn': '0.0,0.0,90.0'} == found
+    simulated = make_bringup(
+        'deploy_sim', {'robot': 'ur5e', 'tracker': 'camera_turn=0,0,90 link_error=0.03'}
+    )
+    parameters = simulated.nodes()[0].parameters
+    assert parameters['tracker.camera_turn'] == '0,0,90'
+    assert parameters['tracker.link_error'] == 0.03
+
+
 @pytest.mark.parametrize('content', ['{"task_name": ', '[]', '{}'])
 def test_a_run_whose_choices_cannot_be_read_is_refused(nodes, tmp_path, content):
     (tmp_path / 'config.json').write_text(content)
