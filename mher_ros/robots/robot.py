@@ -86,6 +86,8 @@ class ToolPose:
     """Frame of the measured pose, and of goals."""
     timeout: float = 0.2
     """Time without a measured pose after which the motion is interrupted [s]."""
+    goals: Box | None = None
+    """Box of goals in ``frame`` to learn on an arm that is not simulated."""
 
     @property
     def is_tracked(self) -> bool:
@@ -245,7 +247,7 @@ def _read(path: Path, settings: Settings) -> Robot:
         workspace=Placement(
             workspace.vector3('origin', None), workspace.number('scale', 1.0, low=0.1, high=10.0)
         ),
-        box=_box(settings),
+        box=_box(settings, 'box', 'box'),
         output=settings.choice('output', tuple(OUTPUTS)),
         command_rate=settings.number('command_rate', 100.0, low=1.0, high=500.0),
         speed=settings.number('speed', 0.25, low=0.001, high=2.0),
@@ -288,14 +290,14 @@ def _limits(settings: Settings, joints: tuple[str, ...]) -> Mapping[str, Span]:
     return MappingProxyType(limits)
 
 
-def _box(settings: Settings) -> Box | None:
-    section = settings.section('box')
+def _box(settings: Settings, key: str, name: str) -> Box | None:
+    section = settings.section(key)
     if not section.keys():
         return None
     low, high = section.vector3('low'), section.vector3('high')
     section.finish()
     if any(start >= end for start, end in zip(low, high, strict=True)):
-        raise SettingsError(f'box.low is below box.high in x, y and z; got {low} and {high}')
+        raise SettingsError(f'{name}.low is below {name}.high in x, y and z; got {low}, {high}')
     return Box(low, high)
 
 
@@ -306,6 +308,7 @@ def _tool_pose(settings: Settings) -> ToolPose:
         section.topic('topic', usual.topic),
         section.text('frame', usual.frame),
         section.number('timeout', usual.timeout, low=0.01, high=2.0),
+        _box(section, 'goals', 'tool_pose.goals'),
     )
     section.finish()
     if not found.frame:

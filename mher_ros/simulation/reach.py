@@ -104,18 +104,27 @@ class Reach(Task):
         self.random_start = given.randomise > 0.0
         self.tracker: Tracker | None = None
         """What measures the pose of the tool in simulation; None: nothing does."""
-        if robot.tool_pose.is_tracked:
+        self._is_tracked = robot.tool_pose.is_tracked
+        self._goals = robot.tool_pose.goals if self._is_tracked else None
+        if self._is_tracked and plant is None:
+            if self._goals is None:
+                raise OptionError(
+                    f'tool_pose.goals in the file of robot {robot.name} is needed to learn on an '
+                    f'arm that is not simulated: the box of goals in {robot.tool_pose.frame}'
+                )
+        elif self._is_tracked:
             self.tracker = Tracker(robot, self.arm, given.tracker, self.command_period)
             self.random_start |= self.tracker.is_random
-        elif given.tracker != TrackerOptions():
+        if self.tracker is None and given.tracker != TrackerOptions():
             raise OptionError(
-                'options task.tracker need a measured pose: task.tool_pose=topic, or '
+                'options task.tracker need a simulated arm and a measured pose of its tool: '
+                'task.tool_pose=topic, or '
                 f'tool_pose.source: topic in the file of robot {robot.name}'
             )
         self._previous = np.empty(0)  # entries of earlier actions, the newest action first
         self.tracked = np.zeros(3)
         """The latest measured position of the tool, in the frame of the goals [m]."""
-        if self.tracker is not None and given.action == 'tool':
+        if self._is_tracked and given.action == 'tool':
             raise OptionError('task.action must be joint where the pose of the tool is measured')
         self._moves_joints = given.action == 'joint'
         self._reachability = Reachability(
@@ -177,10 +186,15 @@ class Reach(Task):
 
     def _sample_goal(self, rng: np.random.Generator) -> Vector:
         """Return a goal that the tool can reach, and where the arm touches nothing."""
+        if self._goals is not None and self.tracker is None:
+            return rng.uniform(*self._goals)  # neither camera nor marker is known
         low, high, home = self.workspace.low, self.workspace.high, self._home_positions
         refusal = None
         for _ in range(TRIES):
-            goal = rng.uniform(low, high)
+            if self._goals is None or self.tracker is None:
+                goal = rng.uniform(low, high)
+            else:
+                goal = self.tracker.placed(rng.uniform(*self._goals))
             try:
                 self._reachability.check_goal(goal, home, None)
                 return goal if self.tracker is None else self._seen_goal(goal, self.tracker)
@@ -231,15 +245,17 @@ class Reach(Task):
     def _observation(self, positions: Vector, velocities: Vector) -> Vector:
         if not self._moves_joints:
             return np.concatenate((*self.arm.tool(positions, velocities), self._previous))
-        tool = self.tracked if self.tracker else self.arm.tool_position(positions)
+        tool = self.tracked if self._is_tracked else self.arm.tool_position(positions)
         return np.concatenate((positions, velocities, tool, self._previous))
 
     def _declare(self) -> TaskInterface:
         corners = np.array(corners_of(self.workspace))
-        if self.tracker is not None:
+        if self._goals is not None:
+            corners = np.array(self._goals)
+        elif self.tracker is not None:
             corners = self.tracker.seen(corners)
         period = self.commands_per_step * self.command_period
-        tool = _axes('tool_position', 'm', source='tracked' if self.tracker else 'measured')
+        tool = _axes('tool_position', 'm', source='tracked' if self._is_tracked else 'measured')
         observation, action = self._joint_fields(period)
         first = len(observation)
         observation = (*observation, *tool)
@@ -254,7 +270,7 @@ class Reach(Task):
             goal=tool,
             action=action,
             action_meaning=f'{"joint" if self._moves_joints else "setpoint"}_displacement',
-            frame=self.robot.tool_pose.frame if self.tracker else self.arm.base_frame,
+            frame=self.robot.tool_pose.frame if self._is_tracked else self.arm.base_frame,
             control_period=period,
             goal_low=tuple(corners.min(axis=0).tolist()),
             goal_high=tuple(corners.max(axis=0).tolist()),

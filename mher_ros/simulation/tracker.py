@@ -116,12 +116,21 @@ class Tracker:
 
     def seen(self, positions: Vector) -> Vector:
         """Return the places (..., 3) [m] in the camera's frame of positions in the base frame."""
-        (offset, orientation), matrix = self._to_camera, np.empty(9)
-        mujoco.mju_quat2Mat(matrix, orientation)
-        # Not by a matrix product: that rounds one position and many in different ways.
-        rows: Vector = matrix.reshape(3, 3) * np.asarray(positions)[..., None, :]
-        return rows.sum(axis=-1) + offset
+        return _moved(positions, self._to_camera)
+
+    def placed(self, seen: Vector) -> Vector:
+        """Return the positions (..., 3) [m] in the base frame of places in the camera's frame."""
+        return _moved(seen, self._camera)
 
     def true_positions(self, postures: Vector) -> Vector:
         """Return the true positions (m, 3) [m] of the marker, seen in postures (m, n)."""
         return self.seen(self.arm.tool_positions(postures))
+
+
+def _moved(positions: Vector, pose: Pose) -> Vector:
+    """Return positions (..., 3) of the frame of ``pose`` in the frame in which that is given."""
+    (offset, orientation), matrix = pose, np.empty(9)
+    mujoco.mju_quat2Mat(matrix, orientation)
+    # Not by a matrix product: that rounds one position and many in different ways.
+    rows: Vector = matrix.reshape(3, 3) * np.asarray(positions)[..., None, :]
+    return rows.sum(axis=-1) + offset

@@ -116,3 +116,33 @@ def test_options_of_the_tracker_without_a_measured_pose_are_refused():
         Reach(ReachOptions(tracker=WRONG))
     with pytest.raises(OptionError, match=r'camera_turn takes three numbers'):
         tracked(tracker=TrackerOptions(camera_turn=(1.0,)))
+
+
+def test_goals_of_the_robot_file_are_in_the_frame_of_the_camera(tmp_path):
+    path = tmp_path / 'seen.yaml'
+    source = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
+    box = 'low: [0.4, 0.0, 0.3], high: [0.5, 0.2, 0.4]'
+    path.write_text(f'{source}\ntool_pose: {{source: topic, goals: {{{box}}}}}\n')
+    turned = TrackerOptions(camera_turn=(0.0, 0.0, 90.0))
+    task = Reach(ReachOptions(robot=str(path), tracker=turned))
+    assert (task.interface.goal_low, task.interface.goal_high) == (
+        (0.4, 0.0, 0.3),
+        (0.5, 0.2, 0.4),
+    )
+    goals = np.array([task.reset(seed=seed)[0]['desired_goal'] for seed in range(30)])
+    assert (goals >= task.interface.goal_low).all() and (goals <= task.interface.goal_high).all()
+    assert np.ptp(goals, axis=0).min() > 0.05
+    # An arm that is not simulated has the same interface; where its camera is is not known.
+    real = Reach(ReachOptions(robot=str(path)), arm=task.arm)
+    assert real.interface == task.interface
+    assert real.tracker is None
+    real.tracked = np.array((0.41, 0.1, 0.35))
+    start = real.reset(seed=1)[0]
+    np.testing.assert_array_equal(start['achieved_goal'], real.tracked)
+    with pytest.raises(OptionError, match=r'need a simulated arm'):
+        Reach(ReachOptions(robot=str(path), tracker=turned), arm=task.arm)
+
+
+def test_an_arm_that_is_not_simulated_needs_goals():
+    with pytest.raises(OptionError, match=r'tool_pose.goals .* is needed'):
+        Reach(ReachOptions(robot='ur5e', tool_pose='topic'), arm=tracked().arm)

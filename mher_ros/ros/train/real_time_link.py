@@ -25,7 +25,14 @@ from rclpy.node import Node
 QUIET = ('', Status.NO_GOAL.code, Status.STALE_GOAL.code)
 """Codes of dropped goals that are no failure."""
 OBSTACLES = (Status.OBSTACLE_LOST, Status.OBSTACLE_REFUSED)
-WAITED_FOR = (Status.NO_STATE, Status.STALE_STATE, Status.CLOCK_STOPPED, *OBSTACLES)
+WAITED_FOR = (
+    Status.NO_STATE,
+    Status.STALE_STATE,
+    Status.NO_POSE,
+    Status.STALE_POSE,
+    Status.CLOCK_STOPPED,
+    *OBSTACLES,
+)
 """Statuses that may end without intervention before an episode."""
 OUTSIDE = 0.02  # largest distance of the tool outside its box at the start [m]
 PATIENCE = 0.05  # longest time between two checks whether to stop [s]
@@ -71,8 +78,9 @@ class RealTimeLink(ArmLink):
             safety=safety,
             command_rate=robot.command_rate,
             latch=latch,
+            pose_timeout=robot.tool_pose.timeout if robot.tool_pose.is_tracked else 0.0,
         )
-        self._path = self._controller.path
+        self._task, self._path = task, self._controller.path
         self.box = task.workspace.box_low, task.workspace.box_high
         """Box of the tool: low and high corner (3,) [m]."""
         latency = Latency(1.0 / robot.command_rate)
@@ -190,6 +198,8 @@ class RealTimeLink(ArmLink):
             )
 
     def _state(self) -> JointVectors:
+        if self._path.tracked is not None:
+            self._task.tracked = self._path.tracked
         return self._path.positions.copy(), self._path.velocities.copy()
 
     def _wait(self, status: Status, reason: str) -> None:

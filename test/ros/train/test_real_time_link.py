@@ -2,6 +2,7 @@
 
 import time
 
+from geometry_msgs.msg import PoseStamped
 from mher_ros.control.safety_monitor import SafetyOptions
 from mher_ros.control.stop_latch import StopLatch
 from mher_ros.errors import ArmError, EpisodeLostError
@@ -115,3 +116,23 @@ def test_an_arm_that_is_not_commanded_by_its_joints_is_refused(tmp_path, world):
     path.write_text(text.replace('output: joint_position', 'output: twist'))
     with pytest.raises(OptionError, match='joint_trajectory, joint_position.*; got twist'):
         RealTimeLink(world.peer().node, reach(path), StopLatch())
+
+
+def test_a_learner_sees_the_measured_pose_of_the_tool(world, tmp_path):
+    path = tmp_path / 'seen.yaml'
+    source = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
+    box = 'low: [0.3, -0.1, 0.2], high: [0.6, 0.2, 0.5]'
+    path.write_text(f'{source}\ntool_pose: {{source: topic, timeout: 2.0, goals: {{{box}}}}}\n')
+    turned = {'tracker.camera_turn': '0,0,90'}
+    world.node('sim_node', robot=str(path), stepping='realtime', **turned)
+    task, peer = reach(path), world.peer()
+    poses = peer.listen(PoseStamped, 'tracked_pose')
+    link = RealTimeLink(
+        peer.node, task, StopLatch(), timeout=30.0, safety=SafetyOptions(resume_within=30.0)
+    )
+    env = ArmEnv(task, link)
+    observation, _ = env.reset(seed=1)
+    seen = poses.wait_for().pose.position
+    assert abs(seen.x - task.arm.tool_position(env.joint_state()[0])[0]) > 0.01
+    np.testing.assert_allclose(observation['achieved_goal'], (seen.x, seen.y, seen.z), atol=STILL)
+    env.close()
