@@ -1,18 +1,21 @@
 """How well a policy moves an arm to goals, against a straight line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mher_ros.bench.policies import deployed_policy
+from mher_ros.bench.policies import robot_policy
 from mher_ros.bench.result import Result
 from mher_ros.experiments.tables import Table
+from mher_ros.options import read_changes
 from mher_ros.policy.onnx_policy import load
-from mher_ros.robots.robot import load_robot
+from mher_ros.robots.robot import load_robot, robot_names
 from mher_ros.robots.workspace import place_workspace
 from mher_ros.ros.deploy.goal_trials import GoalTrial, run_goal_trials
 from mher_ros.tasks import task_class
 import numpy as np
 
+ALL = 'all'  # robots of this package
 HEADER = (
     *('robot', 'controller', 'goals reached', 'error: median, 95 % below'),
     *('motion at the goal: median, 95 % below', 'median time'),
@@ -26,27 +29,50 @@ def measure(
     policy: str | None = None,
     output: str = 'robot',
     controller: str = 'both',
+    set: Sequence[str] = (),  # noqa: A002  (the name of the flag)
 ) -> Result:
     """
-    Send a simulated arm to random goals in its policy's workspace and its box.
+    Send simulated arms to random goals in the workspaces of their policies and their boxes.
 
     sim_node, policy_node and this process communicate by topics alone. A goal counts as reached
-    if the tool ends within the task's own threshold of it. Without ``policy``, one is trained with
-    the preset ``precise`` and this seed, and kept. ``controller``: policy, straight_line, or both,
-    one after the other with the same goals.
+    if the tool ends within the task's own threshold of it. ``robot``: a robot, or all of this
+    package. Without ``policy``, one for ``reach`` is trained on each arm with this seed, and kept;
+    ``set`` changes options of its training. ``controller``: policy, straight_line, or both, one
+    after the other with the same goals.
     """
-    path = Path(policy) if policy else deployed_policy(robot, seed)
+    changes = read_changes(set, '--set')
+    names = ('policy', 'straight_line') if controller == 'both' else (controller,)
+    robots = robot_names() if robot == ALL else (robot,)
+    paths = {
+        name: Path(policy) if policy else robot_policy(name, seed, changes) for name in robots
+    }
+    found, samples, rows = {}, {}, []
+    for name, path in paths.items():
+        found[name], samples[name], more = _measure_robot(name, path, goals, seed, output, names)
+        rows += more
+    if robot == ALL:
+        values: dict[str, Any] = {'robot': ALL, 'goals': goals, 'robots': found}
+    else:
+        values, samples = found[robot], samples[robot]
+    note = ' '.join(f'Policy: {path}.' for path in dict.fromkeys(paths.values()))
+    reached = {f'{one["threshold_mm"]:.0f} mm' for one in found.values()}
+    note += f' Reached: within {", ".join(sorted(reached))}.'
+    return Result(values, (Table('', HEADER, tuple(rows), note),), samples)
+
+
+def _measure_robot(
+    robot: str, path: Path, goals: int, seed: int, output: str, names: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, Any], list[tuple[str, ...]]]:
+    """Return figures, samples and rows of the table of one robot."""
     interface = load(path).interface
     space = place_workspace(interface, load_robot(robot))
     wanted = np.random.default_rng(seed).uniform(space.low, space.high, (goals, 3))
     threshold = task_class(interface.task).default_options.threshold * space.scale
-    names = ('policy', 'straight_line') if controller == 'both' else (controller,)
     figures, samples, rows = {}, {}, []
     for name in names:
         trials = run_goal_trials(robot, path, wanted, threshold, output, name)
         figures[name], samples[name] = _figures(trials, threshold)
         rows.append(_row(robot, name, goals, figures[name]))
-    note = f'Policy: {path}. Reached: within {1000.0 * threshold:.0f} mm.'
     values = {
         'robot': robot,
         'policy': str(path),
@@ -55,7 +81,7 @@ def measure(
         **figures[names[0]],
         **figures,
     }
-    return Result(values, (Table('', HEADER, tuple(rows), note),), samples)
+    return values, samples, rows
 
 
 def _figures(trials: list[GoalTrial], threshold: float) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import tempfile
 from typing import Any
 
-from mher_ros.bench.policies import deployed_policy
+from mher_ros.bench.policies import twist_policy
 from mher_ros.bench.response_times import histogram, MIN_STATES, summary
 from mher_ros.bench.result import Result
 from mher_ros.bench.stationary_arm import ROBOT, StationaryArm
@@ -50,7 +50,7 @@ def measure(seconds: int, rates: Sequence[int], seed: int, policy: str | None = 
     # without load and as long with load.
     conditions: list[dict[str, Any]] = []
     samples: dict[str, Any] = {}
-    path = Path(policy) if policy else deployed_policy(ROBOT, seed)
+    path = Path(policy) if policy else twist_policy(seed)
     load_policy(path)  # A bad file fails here at once; nodes would take a while to report it.
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     with Context() as context:

@@ -131,10 +131,10 @@ BENCHMARKS = {
         ),
     ),
     'deploy': Benchmark(
-        'a policy on a simulated arm: goals reached, error, time',
+        'a policy on a simulated arm, against a straight line: goals reached, error, time',
         '6 minutes',
         (
-            option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
+            option('--robot', 'fetch', 'a name in config/robots, a YAML file, or all'),
             _count('--goals', 100, 'number of goals'),
             option(
                 '--output',
@@ -148,6 +148,7 @@ BENCHMARKS = {
                 'the policy, the baseline straight_line, or both with the same goals',
                 choices=('both', 'policy', 'straight_line'),
             ),
+            arguments.SET,
             SEED,
             POLICY,
         ),

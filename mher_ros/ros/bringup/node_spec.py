@@ -154,12 +154,14 @@ class PolicyArguments:
 
     robot: str = option('fetch', f'arm: {ROBOT_HELP}')
     policy: str = option(
-        '', 'policy file, or folder of a run; empty: the newest below runs/ of the working folder'
+        '',
+        'policy file, or folder of a run; empty: the newest below runs/ of the working folder; '
+        'with controller:=straight_line none, but the workspace of the robot file',
     )
     controller: str = option(
         'policy',
         'policy: the learnt policy; straight_line: the baseline, which moves straight to goals in '
-        'the same workspace',
+        'the workspace of the policy, or of the robot file',
         choices=('policy', 'straight_line'),
     )
     output: str = option(

@@ -36,6 +36,7 @@ from mher_ros.ros.common.markers import DeployMarkers, Motion
 from mher_ros.ros.common.process import StopRequest
 from mher_ros.ros.common.status import box_of, DeploymentStatus, Level, point_of
 from mher_ros.ros.deploy.goal_input import check_sent, GoalInput
+from mher_ros.simulation.reach import Reach
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -91,29 +92,33 @@ class Deployment:
         self._logger = node.get_logger()
         self._options = options
         self.robot = robot = load_robot(options.robot)
-        path = find_policy(options.policy)
-        self.policy = policy = load(path)
-        interface = policy.interface
-        # Before the wait for the arm's model.
-        check_fit(interface)
-        _check_place(interface, robot)
         self.output = robot.output if options.output == 'robot' else options.output
-        if options.controller == 'policy':
-            check_robot(interface, robot, self.output)
-        elif robot.tool_pose.is_tracked or interface.is_tracked:
+        is_straight = options.controller != 'policy'
+        policy, path = None, None
+        if options.policy or not is_straight:
+            path = find_policy(options.policy)
+            policy = load(path)
+            # Before the wait for the arm's model.
+            check_fit(policy.interface)
+            _check_place(policy.interface, robot)
+        is_tracked = policy is not None and policy.interface.is_tracked
+        if is_straight and (robot.tool_pose.is_tracked or is_tracked):
             raise FitError(
                 f'controller {options.controller} needs goals in the base frame, but with a '
                 f'measured pose of the tool they are in another one; controller policy is expected'
             )
+        if policy is not None and not is_straight:
+            check_robot(policy.interface, robot, self.output)
         self.arm = arm = ArmModel(robot, model_text(node, robot, stop, options.model_timeout))
-        is_for_one_arm = interface.is_for_one_arm and options.controller == 'policy'
+        interface = _reach_interface(options.robot, arm) if policy is None else policy.interface
+        is_for_one_arm = interface.is_for_one_arm and not is_straight
         if is_for_one_arm:
             check_kinematics(interface, arm)
         self.workspace = workspace = place_workspace(interface, robot)
         limits_joints = is_for_one_arm or OUTPUTS[self.output].of_joints
         slots = arm.obstacle_slots() if limits_joints else None
         check_planning_scene(options.planning_scene, slots)
-        moves_joints = interface.moves_joints and options.controller == 'policy'
+        moves_joints = interface.moves_joints and not is_straight
         self._reachability = Reachability(
             arm, slots, keeps_orientation=not moves_joints, avoids_collisions=limits_joints
         )
@@ -128,7 +133,7 @@ class Deployment:
             self._logger.warning(f'corners of the workspace that the arm cannot reach: {missed}')
         rate = options.command_rate or robot.command_rate
         self.controller = GoalController(
-            policy if options.controller == 'policy' else None,
+            None if is_straight else policy,
             interface,
             arm,
             workspace,
@@ -184,11 +189,12 @@ class Deployment:
             self._collision_markers = CollisionMarkers(
                 node, arm, self._positions, self._run_time_obstacles
             )
-        trained = policy.contract.evaluation.get('success_rate')
+        trained = None if policy is None else policy.contract.evaluation.get('success_rate')
         success = '' if trained is None else f', success {trained:g}'
-        moves = 'a straight line in the workspace of ' if options.controller != 'policy' else ''
+        moves = 'a straight line in the workspace of ' if is_straight else ''
         self._logger.info(
-            f'{moves}{path} ({interface.task}{success}) on {robot.name}: {self.driver}'
+            f'{moves}{path or "the robot file"} ({interface.task}{success}) on {robot.name}: '
+            f'{self.driver}'
         )
 
     def activate(self) -> None:
@@ -301,6 +307,12 @@ class Deployment:
             self.driver.log_changes()
         self._markers.begin_trail()
         return goal
+
+
+def _reach_interface(robot: str, arm: ArmModel) -> TaskInterface:
+    """Return the interface of the task ``reach`` on this arm."""
+    options = dataclasses.replace(Reach.default_options, robot=robot)
+    return Reach(options, arm=arm).interface
 
 
 def _check_place(interface: TaskInterface, robot: Robot) -> None:
