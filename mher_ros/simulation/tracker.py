@@ -6,7 +6,7 @@ import copy
 import dataclasses
 
 from mher_ros.interface import Vector
-from mher_ros.options import option, OptionError
+from mher_ros.options import describe, option, option_text, OptionError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.description import after, inverse, Pose, pose_of
 from mher_ros.robots.robot import Robot
@@ -46,6 +46,19 @@ class TrackerOptions:
         0.0, 'standard deviation of the measured position on each axis [m]', low=0.0, high=0.1
     )
     delay: float = option(0.0, 'age of the measured pose [s]', low=0.0, high=1.0)
+
+
+def tracker_text(robot: Robot, options: TrackerOptions) -> str:
+    """Return what differs from the model as a text; empty: the pose is not measured."""
+    if not robot.tool_pose.is_tracked:
+        return ''
+    usual = TrackerOptions()
+    changed = [
+        f'{key}={option_text(value)}'
+        for key, value, _ in describe(options)
+        if value != getattr(usual, key)
+    ]
+    return ' '.join(changed) or 'nothing'
 
 
 def link_errors(robot: Robot, options: TrackerOptions) -> Mapping[str, Vector]:

@@ -247,6 +247,8 @@ class SimulationStatus(ObstacleStatus):
     """The two bodies of that contact, for people."""
     randomise: float = 0.0
     """Factor of the ranges that the plant is drawn from; 0: it is the nominal one."""
+    tracker: str = ''
+    """With a measured pose of the tool: what differs from the model, or ``nothing``."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,7 +26,7 @@ from mher_ros.ros.sim.tracked_pose import TrackedPose
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.plant import Plant, TaskPlant
 from mher_ros.simulation.reach import simulated_robot
-from mher_ros.simulation.tracker import link_errors, Tracker, TrackerOptions
+from mher_ros.simulation.tracker import link_errors, Tracker, tracker_text, TrackerOptions
 from mher_ros.tasks import PAPER_TASKS
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -136,9 +136,11 @@ class SimNode(Node):
         self._plant: Plant
         self._input: ActionInput | RobotInput
         self._tracker: tuple[Robot, Tracker] | None = None
+        self._errors = ''
         if options.robot:
             robot = load_robot(options.robot)
             self._name = robot.name
+            self._errors = tracker_text(robot, options.tracker)
             links = link_errors(robot, options.tracker)
             arm = self._plant = simulated_robot(
                 robot, options.delay, options.lag, links, options.randomise
@@ -306,6 +308,7 @@ class SimNode(Node):
                 deepest,
                 between,
                 randomise=self.options.randomise,
+                tracker=self._errors,
                 **({} if self._obstacles is None else self._obstacles.figures()),
             )
 

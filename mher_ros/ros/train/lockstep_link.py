@@ -22,6 +22,7 @@ from mher_ros.ros.common.raw_messages import (
 from mher_ros.ros.common.shared_core import SharedCore
 from mher_ros.ros.common.status import SimulationStatus, subscribe_status
 from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.tracker import tracker_text
 from mher_ros.tasks.task import Task
 import numpy as np
 from numpy.typing import NDArray
@@ -317,6 +318,7 @@ class RobotLink(LockstepLink):
             'arm': robot.name,
             'commands': 'positions',
             'randomise': task.options.randomise,
+            'tracker': tracker_text(robot, task.options.tracker),
         }
         self._commands = self._node.create_publisher(
             JointTrajectory, robot.topics.commands['joint_trajectory'], RELIABLE_QUEUE

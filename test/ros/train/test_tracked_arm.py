@@ -1,6 +1,9 @@
 """Learning with a measured pose of the tool over topics: the same as in one process."""
 
+import dataclasses
+
 from arm_episodes import actions_for, assert_same
+from mher_ros.errors import ArmError
 from mher_ros.options import OptionError
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.train.arm_env import ArmEvaluator
@@ -64,6 +67,13 @@ def test_episodes_and_evaluations_are_those_of_one_process_to_the_bit(world, rob
     expected = Evaluator('reach', options).run(policy, range(3))
     np.testing.assert_array_equal(seen.final_errors, expected.final_errors)
     np.testing.assert_array_equal(seen.motions_at_goal, expected.motions_at_goal)
+
+
+def test_an_arm_with_other_errors_is_refused(world, robot, simulated):
+    other = dataclasses.replace(WRONG, noise=0.0)
+    env = world.arm(RobotLink, make('reach', ReachOptions(robot=robot, tracker=other)))
+    with pytest.raises(ArmError, match=r'tracker camera_turn=0.0,10.0,90.0 .* expected'):
+        env.reset(seed=1)
 
 
 def test_over_topics_the_robot_file_decides(world):
