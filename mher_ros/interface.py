@@ -18,11 +18,14 @@ ACTION_MEANINGS = {
     'joint_torque': 'each joint gets the torque scale * a',
     'env_action': 'an action of a Gymnasium env, scaled to [-1, 1]; not a command for an arm',
 }
+ORIENTATION = tuple(f'tool_{column}_axis_{axis}' for column in 'xy' for axis in 'xyz')
+"""Last entries of goals with an orientation: x and y axis of the tool, of unit length."""
 SOURCES = ('measured', 'setpoint', 'tracked', 'action')
 """
 Source of an observed value on an arm: its joint sensors (the tool by the kinematics), the last
 command, a measured pose of the tool, without kinematics, or an earlier action of the policy.
 """
+TINY = 1e-12  # an axis of this length or less has no direction
 MOST_PREVIOUS = 10  # earlier actions that are observed
 
 
@@ -91,11 +94,13 @@ class TaskInterface:
     """Box that contains all goals of the task."""
     goal_high: tuple[float, ...]
     success_threshold: float
-    """Largest successful distance to the goal, in the goal's unit."""
+    """Largest successful error of the position, in the goal's unit."""
     achieved_index: tuple[int, ...]
     """Achieved goal in the observation: phi(s) = s[index]."""
     goal_index: tuple[int, ...] = ()
     """Entries of the observation that repeat the desired goal."""
+    orientation_threshold: float = 0.0
+    """Largest successful error of the orientation [rad]; 0: goals have no ``ORIENTATION``."""
     arm: TrainedArm | None = None
     """The arm of training; None: it is the simulator of a task."""
 
@@ -134,9 +139,45 @@ class TaskInterface:
         copy[..., first : first + count] = goal
         return copy
 
+    @property
+    def position_size(self) -> int:
+        """Number of entries of a goal that are its position, the first ones."""
+        return len(self.goal) - (len(ORIENTATION) if self.orientation_threshold else 0)
+
+    @property
+    def position_box(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Corners of the box that contains the positions of all goals."""
+        return self.goal_low[: self.position_size], self.goal_high[: self.position_size]
+
+    def position_error(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.floating]:
+        """Return the distance of the positions of goals ``(..., m)`` as ``(...)``."""
+        count = self.position_size
+        difference = np.asarray(achieved)[..., :count] - np.asarray(desired)[..., :count]
+        return np.linalg.norm(difference, axis=-1)
+
+    def angle_error(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.floating]:
+        """Return the angle between the orientations of goals ``(..., m)`` as ``(...)`` [rad]."""
+        count = self.position_size
+        first, second = (
+            _rotation(np.asarray(goals, np.float64)[..., count:]) for goals in (achieved, desired)
+        )
+        difference = np.linalg.norm(first - second, axis=(-2, -1))
+        # Its Frobenius norm is sqrt(8) sin(angle / 2); this is exact for small angles, too.
+        return 2.0 * np.arcsin(np.minimum(difference / np.sqrt(8.0), 1.0))
+
     def distance(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.floating]:
-        """Return the Euclidean distance between goals of shape ``(..., m)`` as ``(...)``."""
-        return np.linalg.norm(np.asarray(achieved) - np.asarray(desired), axis=-1)
+        """
+        Return the distance between goals of shape ``(..., m)`` as ``(...)``, in the goal's unit.
+
+        It is the Euclidean distance of the positions. With an orientation, an angle of
+        ``orientation_threshold`` counts as the distance ``success_threshold``; the larger of the
+        two is returned.
+        """
+        error = self.position_error(achieved, desired)
+        if not self.orientation_threshold:
+            return error
+        length = self.success_threshold / self.orientation_threshold
+        return np.maximum(error, length * self.angle_error(achieved, desired))
 
     def is_success(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.bool_]:
         """Return whether goals of shape ``(..., m)`` are within the threshold, as ``(...)``."""
@@ -158,3 +199,19 @@ class TaskInterface:
         for index, allowed in ((self.achieved_index, ranges), (self.goal_index, [(), *ranges])):
             if index not in allowed:
                 raise ValueError(f'{self.task}: {index} is not a range of {m} of {n} entries')
+        axes = tuple(field.name for field in self.goal[self.position_size :])
+        if axes != (ORIENTATION if self.orientation_threshold else ()):
+            raise ValueError(f'{self.task}: goals must end with {", ".join(ORIENTATION)}')
+
+
+def _rotation(axes: Vector) -> Vector:
+    """
+    Return rotation matrices (..., 3, 3), with the axes as rows, of x and y axes (..., 6).
+
+    Axes that are not quite orthonormal, as those of a model's prediction, are corrected.
+    """
+    x, y = axes[..., :3], axes[..., 3:]
+    x = x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), TINY)
+    y = y - (x * y).sum(axis=-1, keepdims=True) * x
+    y = y / np.maximum(np.linalg.norm(y, axis=-1, keepdims=True), TINY)
+    return np.stack((x, y, np.cross(x, y)), axis=-2)

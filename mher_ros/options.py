@@ -75,6 +75,15 @@ def override(options: Options, changes: dict[str, Any], prefix: str = '') -> Opt
     return changed
 
 
+def dotted(values: dict[str, Any]) -> dict[str, Any]:
+    """Return options of nested sections by dotted key, such as ``tracker.noise``."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        inner = dotted(value) if isinstance(value, dict) else {'': value}
+        found |= {f'{key}.{name}' if name else key: one for name, one in inner.items()}
+    return found
+
+
 def read_changes(pairs: Iterable[str], name: str, sign: str = '=') -> dict[str, str]:
     """Return the changes that texts such as ``agent.batch=256`` ask for under ``name``."""
     changes: dict[str, str] = {}

@@ -54,6 +54,8 @@ def check_fit(interface: TaskInterface) -> None:
     meanings = *MEANINGS, JOINTS
     require(meaning in meanings, f'actions that mean {" or ".join(meanings)}', meaning)
     moves_joints = interface.moves_joints
+    angle = interface.orientation_threshold
+    require(not angle, 'goals without an orientation (task.goal=position)', f'{angle} rad')
     goal = [(field.name, field.unit) for field in interface.goal]
     is_position = goal == [(name, 'm') for name in POSITION]
     require(is_position, f'a goal of {", ".join(POSITION)} in m', _text(interface.goal))

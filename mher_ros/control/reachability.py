@@ -41,10 +41,8 @@ class IkResult(NamedTuple):
     turned: float
     """Orientation error of the tool [rad]."""
 
-    @property
-    def reached(self) -> bool:
-        """Whether the error is small enough."""
-        return self.error <= NEAR
+    reached: bool
+    """Whether the errors are small enough."""
 
 
 class Reachability:
@@ -62,6 +60,7 @@ class Reachability:
         slots: ObstacleSlots | None = None,
         keeps_orientation: bool = True,
         avoids_collisions: bool = True,
+        most_turned: float = math.inf,
     ) -> None:
         """
         Take obstacles at run time, ``slots``: only this thread may change them.
@@ -69,9 +68,10 @@ class Reachability:
         ``keeps_orientation``: whether motions keep the orientation of the tool, if the arm has the
         joints for that.
         ``avoids_collisions``: whether a goal with contacts is refused. This is of no use if the
-        arm's controller chooses the posture.
+        arm's controller chooses the posture. ``most_turned``: largest orientation error that
+        counts as reached [rad].
         """
-        self._keeps_orientation = keeps_orientation
+        self._keeps_orientation, self._most_turned = keeps_orientation, most_turned
         # As in ``MotionQP``.
         self._gives_way = keeps_orientation and len(arm.joint_names) < POSE_JOINTS
         self._arm, self._model = arm, arm.model
@@ -112,12 +112,12 @@ class Reachability:
             return
         hint, held = '', ''
         if self._keeps_orientation and not self._gives_way:
-            held = ' with the present orientation of its tool'
+            held = ' with this orientation of its tool'
         if held and self._descend(goal, result.positions, None, self._commanded).reached:
             hint = '; with another orientation of the tool it would be reached'
         raise GoalError(
-            f'a goal that the arm can reach{held} is expected; '
-            f'at {point_text(goal)} m the error is {result.error:.3f} m{hint}',
+            f'a goal that the arm can reach{held} is expected; at {point_text(goal)} m the error '
+            f'is {result.error:.3f} m and {result.turned:.2f} rad{hint}',
             Refusal.OUT_OF_REACH,
         )
 
@@ -268,7 +268,8 @@ class Reachability:
                 break
             joints = best_joints.copy()
             joints[moved] += step
-        return IkResult(self._states(best_joints), error, turned)
+        reached = error <= NEAR and turned <= self._most_turned
+        return IkResult(self._states(best_joints), error, turned, reached)
 
     def _linearise(
         self, goal: Vector, joints: Vector, orientation: Vector | None

@@ -55,8 +55,8 @@ class GoalDistance(Recorder):
         achieved = agent.interface.achieved_goal(batch.next_observations)
         self._append(
             env_steps=row['env_steps'],
-            relabelled=float(np.linalg.norm(proposed - batch.goals, axis=-1).mean()),
-            achieved=float(np.linalg.norm(achieved - batch.goals, axis=-1).mean()),
+            relabelled=float(agent.interface.distance(proposed, batch.goals).mean()),
+            achieved=float(agent.interface.distance(achieved, batch.goals).mean()),
         )
 
 

@@ -1,6 +1,5 @@
 """Options of a training run."""
 
-from collections.abc import Iterator
 import dataclasses
 import enum
 import functools
@@ -10,7 +9,7 @@ from typing import Any
 from mher_ros.learning.presets import ALGORITHMS, DEPLOYED, EPISODES_PER_EPOCH, PRECISION, PRESETS
 from mher_ros.learning.relabel import RELABELLING
 from mher_ros.learning.run.arguments import read_config
-from mher_ros.options import describe, option, OptionError, override
+from mher_ros.options import describe, dotted, option, OptionError, override
 from mher_ros.registry import check_trusted
 from mher_ros.tasks import task_class
 from mher_ros.tasks.task import TaskOptions
@@ -263,20 +262,11 @@ def config_from_dict(values: dict[str, Any]) -> TrainConfig:
             f'{section}.{key}': value
             for section, defaults in dataclasses.asdict(TrainConfig('', '', '', 0, task)).items()
             if isinstance(defaults, dict)
-            for key, value in _dotted({**defaults, **{'plan': {}, **values}[section]})
+            for key, value in dotted({**defaults, **{'plan': {}, **values}[section]}).items()
         }
     except (AttributeError, KeyError, TypeError) as error:
         raise OptionError(f'not the configuration of a run: {error!r}') from None
     return make_config(head['task_name'], head['algorithm'], head['preset'], head['seed'], changes)
-
-
-def _dotted(section: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the options of a section, and those of sections in it as ``tracker.noise``."""
-    for key, value in section.items():
-        if isinstance(value, dict):
-            yield from ((f'{key}.{name}', inner) for name, inner in value.items())
-        else:
-            yield key, value
 
 
 def load_config(folder: Path) -> TrainConfig:

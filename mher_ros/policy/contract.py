@@ -7,7 +7,14 @@ import math
 from typing import Any
 
 from mher_ros.errors import MherError
-from mher_ros.interface import ACTION_MEANINGS, Field, SOURCES, TaskInterface, TrainedArm
+from mher_ros.interface import (
+    ACTION_MEANINGS,
+    Field,
+    ORIENTATION,
+    SOURCES,
+    TaskInterface,
+    TrainedArm,
+)
 import numpy as np
 
 CONTRACT_KEY = 'mher_ros.contract'  # name of the ONNX metadata entry that holds the contract
@@ -85,6 +92,12 @@ def _interface(values: Any) -> TaskInterface:
     for key in ('control_period', 'success_threshold'):
         checked[key] = number = _number(f'interface.{key}', values[key])
         _expect(number >= 1.0 / LARGEST, f'interface.{key}', 'a number above 0', values[key])
+    where = 'interface.orientation_threshold'
+    checked['orientation_threshold'] = turn = _number(where, values['orientation_threshold'])
+    _expect(turn == 0.0 or 1.0 / LARGEST <= turn <= math.pi, where, 'an angle or 0', turn)
+    names = tuple(field.name for field in checked['goal'])
+    ends = names[-len(ORIENTATION) :] == ORIENTATION and len(names) > len(ORIENTATION)
+    _expect(not turn or ends, 'interface.goal', f'a position and {", ".join(ORIENTATION)}', names)
     steps = values['episode_steps']
     is_count = type(steps) is int and 1 <= steps <= LARGEST
     _expect(is_count, 'interface.episode_steps', 'a whole number above 0', steps)

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from mher_ros.options import OptionError, override
+from mher_ros.options import dotted, OptionError, override
 from mher_ros.policy.contract import PolicyFileError
 from mher_ros.policy.onnx_policy import OnnxPolicy
 from mher_ros.registry import check_trusted
@@ -55,6 +55,9 @@ def evaluation_lines(result: dict[str, Any]) -> list[str]:
         'steps to reach (median)': 'none reached' if steps is None else f'{steps:g}',
         'motion at the goal (median)': f'{result["motion_at_goal" + suffix]:.3g}{unit}',
     }
+    if 'median_angle' in result:
+        figures['median angle error'] = f'{result["median_angle"]:.3g} rad'
+        figures['95 % of angle errors below'] = f'{result["p95_angle"]:.3g} rad'
     return [f'{name:<28} {value}' for name, value in figures.items()]
 
 
@@ -66,7 +69,7 @@ def make_task(policy: OnnxPolicy) -> Task:
     try:
         check_trusted(name)
         options = override(
-            task_class(name).default_options, stored if isinstance(stored, dict) else {}
+            task_class(name).default_options, dotted(stored) if isinstance(stored, dict) else {}
         )
     except OptionError as error:
         raise PolicyFileError(f'the task of this policy is unknown here: {error}') from error

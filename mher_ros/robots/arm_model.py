@@ -336,6 +336,13 @@ def spare_rotation(
     return entailed, turned - entailed @ moved
 
 
+def axes_of(orientation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return x and y axis (6,) of an orientation (4,) (w, x, y, z)."""
+    matrix = np.empty(9)
+    mujoco.mju_quat2Mat(matrix, orientation)
+    return matrix.reshape(3, 3).T[:2].ravel()
+
+
 class ToolKinematics:
     """
     Forward kinematics of one site or body of an arm.

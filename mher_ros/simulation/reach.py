@@ -9,17 +9,24 @@ from typing import Any
 from mher_ros.control.filter.motion_limiter import MotionLimits
 from mher_ros.control.fit import trained_arm
 from mher_ros.control.lockstep_controller import LockstepController
-from mher_ros.control.reachability import corners_of, Reachability
-from mher_ros.interface import Field, MOST_PREVIOUS, previous_fields, TaskInterface, Vector
+from mher_ros.interface import (
+    Field,
+    MOST_PREVIOUS,
+    ORIENTATION,
+    previous_fields,
+    TaskInterface,
+    Vector,
+)
 from mher_ros.options import option, OptionError
-from mher_ros.robots.arm_model import ArmModel
+from mher_ros.robots.arm_model import ArmModel, axes_of, POSE_JOINTS
 from mher_ros.robots.randomisation import MOST_RANDOM
 from mher_ros.robots.robot import load_robot, Robot
-from mher_ros.robots.workspace import GoalError, point_text, reach_workspace, Refusal
+from mher_ros.robots.workspace import reach_workspace
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.plant import JointDrivenPlant
+from mher_ros.simulation.reach_goals import ReachGoals
 from mher_ros.simulation.tracker import link_errors, Tracker, TrackerOptions
 from mher_ros.simulation.urdf_plant import UrdfPlant
 from mher_ros.simulation.urdf_scene import MassError
@@ -27,8 +34,6 @@ from mher_ros.tasks.task import Array, Task, TaskOptions
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-
-TRIES = 100  # to draw a goal that can be reached
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +60,23 @@ class ReachOptions(TaskOptions):
         'speed of the tool that an action of 1 asks for on each axis [m/s]',
         low=0.01,
         high=2.0,
+    )
+    goal: str = option(
+        'position',
+        'position: goals are positions of the tool; pose: with an orientation',
+        choices=('position', 'pose'),
+    )
+    turn_threshold: float = option(
+        0.2,
+        'pose: largest angle to the orientation of the goal that is a success [rad]',
+        low=1e-3,
+        high=3.0,
+    )
+    turn: float = option(
+        0.5,
+        'pose: largest angle between the orientation of a goal and that at home [rad]',
+        low=0.01,
+        high=3.0,
     )
     tool_pose: str = option(
         'robot',
@@ -105,9 +127,9 @@ class Reach(Task):
         self.tracker: Tracker | None = None
         """What measures the pose of the tool in simulation; None: nothing does."""
         self._is_tracked = robot.tool_pose.is_tracked
-        self._goals = robot.tool_pose.goals if self._is_tracked else None
+        box = robot.tool_pose.goals if self._is_tracked else None
         if self._is_tracked and plant is None:
-            if self._goals is None:
+            if box is None:
                 raise OptionError(
                     f'tool_pose.goals in the file of robot {robot.name} is needed to learn on an '
                     f'arm that is not simulated: the box of goals in {robot.tool_pose.frame}'
@@ -124,12 +146,17 @@ class Reach(Task):
         self._previous = np.empty(0)  # entries of earlier actions, the newest action first
         self.tracked = np.zeros(3)
         """The latest measured position of the tool, in the frame of the goals [m]."""
-        if self._is_tracked and given.action == 'tool':
-            raise OptionError('task.action must be joint where the pose of the tool is measured')
-        self._moves_joints = given.action == 'joint'
-        self._reachability = Reachability(
-            self.tracker.arm if self.tracker else self.arm,
-            keeps_orientation=not self._moves_joints,  # a motion of the tool keeps it
+        self._moves_joints, self._has_poses = given.action == 'joint', given.goal == 'pose'
+        _check_fit(given, self.arm, self._is_tracked)
+        self._goals = ReachGoals(
+            robot,
+            self.arm,
+            self._home_positions,
+            self.workspace,
+            tracker=self.tracker,
+            box=box,
+            keeps_orientation=not self._moves_joints,
+            turn=given.turn if self._has_poses else 0.0,
         )
         super().__init__(given, render_mode)
         if plant is not None:
@@ -185,25 +212,7 @@ class Reach(Task):
                 self._measure(self.tracker)
 
     def _sample_goal(self, rng: np.random.Generator) -> Vector:
-        """Return a goal that the tool can reach, and where the arm touches nothing."""
-        if self._goals is not None and self.tracker is None:
-            return rng.uniform(*self._goals)  # neither camera nor marker is known
-        low, high, home = self.workspace.low, self.workspace.high, self._home_positions
-        refusal = None
-        for _ in range(TRIES):
-            if self._goals is None or self.tracker is None:
-                goal = rng.uniform(low, high)
-            else:
-                goal = self.tracker.placed(rng.uniform(*self._goals))
-            try:
-                self._reachability.check_goal(goal, home, None)
-                return goal if self.tracker is None else self._seen_goal(goal, self.tracker)
-            except GoalError as error:
-                refusal = error
-        raise OptionError(
-            f'robot {self.robot.name}: a workspace with goals that the arm can reach is expected; '
-            f'of {TRIES} random goals it can reach none. The last one: {refusal}'
-        )
+        return self._goals.sample(rng)
 
     def move(self, action: NDArray[np.float32]) -> None:
         for index in range(self.commands_per_step):
@@ -231,31 +240,20 @@ class Reach(Task):
         tracker.measure(*self._simulated().tool_pose())
         self.tracked = tracker.pose[0]
 
-    def _seen_goal(self, goal: Vector, tracker: Tracker) -> Vector:
-        """Return a goal in the tracker's frame, if the filter lets the arm get there."""
-        posture = self._reachability.solve(goal, self._home_positions).positions
-        tool, space = self.arm.tool_position(posture), self.workspace
-        if ((tool < space.box_low) | (tool > space.box_high)).any():
-            raise GoalError(
-                f'at {point_text(goal)} m the tool of the nominal arm would be outside its box',
-                Refusal.OUTSIDE_WORKSPACE,
-            )
-        return tracker.seen(goal)
-
     def _observation(self, positions: Vector, velocities: Vector) -> Vector:
         if not self._moves_joints:
             return np.concatenate((*self.arm.tool(positions, velocities), self._previous))
         tool = self.tracked if self._is_tracked else self.arm.tool_position(positions)
+        if self._has_poses:
+            tool = np.concatenate((tool, axes_of(self.arm.tool_pose(positions)[1])))
         return np.concatenate((positions, velocities, tool, self._previous))
 
     def _declare(self) -> TaskInterface:
-        corners = np.array(corners_of(self.workspace))
-        if self._goals is not None:
-            corners = np.array(self._goals)
-        elif self.tracker is not None:
-            corners = self.tracker.seen(corners)
+        low, high = self._goals.box
         period = self.commands_per_step * self.command_period
         tool = _axes('tool_position', 'm', source='tracked' if self._is_tracked else 'measured')
+        if self._has_poses:
+            tool = (*tool, *(Field(name, '1') for name in ORIENTATION))
         observation, action = self._joint_fields(period)
         first = len(observation)
         observation = (*observation, *tool)
@@ -272,8 +270,9 @@ class Reach(Task):
             action_meaning=f'{"joint" if self._moves_joints else "setpoint"}_displacement',
             frame=self.robot.tool_pose.frame if self._is_tracked else self.arm.base_frame,
             control_period=period,
-            goal_low=tuple(corners.min(axis=0).tolist()),
-            goal_high=tuple(corners.max(axis=0).tolist()),
+            goal_low=tuple(low.tolist()),
+            goal_high=tuple(high.tolist()),
+            orientation_threshold=self.options.turn_threshold if self._has_poses else 0.0,
             achieved_index=tuple(range(first, first + len(tool))),
             arm=trained_arm(self.robot, self.arm),
         )
@@ -286,6 +285,24 @@ class Reach(Task):
             *(Field(f'position_{name}', unit) for name, unit in units.items()),
             *(Field(f'velocity_{name}', f'{unit}/s') for name, unit in units.items()),
         ), tuple(Field(name, units[name], scale=scale) for name in self.arm.joint_names)
+
+
+def _check_fit(options: ReachOptions, arm: ArmModel, is_tracked: bool) -> None:
+    """Raise OptionError if action and goal do not fit each other, or the arm."""
+    if is_tracked and (options.action, options.goal) != ('joint', 'position'):
+        raise OptionError(
+            'where the pose of the tool is measured, task.action must be joint and task.goal '
+            f'position; got {options.action} and {options.goal}'
+        )
+    if options.goal == 'pose' and options.action == 'tool':
+        raise OptionError(
+            'task.goal=pose needs task.action=joint: a motion of the tool keeps its orientation'
+        )
+    if options.goal == 'pose' and (count := len(arm.joint_names)) < POSE_JOINTS:
+        raise OptionError(
+            f'task.goal=pose needs an arm with at least {POSE_JOINTS} joints; that of '
+            f'{options.robot} has {count}: it reaches positions, not poses'
+        )
 
 
 def _axes(name: str, unit: str, **values: Any) -> tuple[Field, ...]:

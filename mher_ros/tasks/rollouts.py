@@ -28,10 +28,12 @@ def episode_seed(*key: int) -> int:
 class Evaluation:
     """Results for each goal; arrays of shape (goals,)."""
 
-    final_errors: Array  # distance to the goal at the last step, in the goal's unit
-    successes: NDArray[np.bool_]  # whether that distance is within the threshold
+    final_errors: Array  # distance to the goal's position at the last step, in its unit
+    successes: NDArray[np.bool_]  # whether the last step is within the threshold
     steps_to_reach: Array  # to the first step within the threshold; NaN: never
     motions_at_goal: Array  # diagonal of the bounding box of the last second
+    final_angles: Array = dataclasses.field(default_factory=lambda: np.empty(0))
+    """Error of the orientation at the last step [rad]; empty: goals have none."""
 
     @property
     def success_rate(self) -> float:
@@ -43,6 +45,10 @@ class Evaluation:
 
     def summary(self) -> dict[str, Any]:
         reached = self.steps_to_reach[np.isfinite(self.steps_to_reach)]
+        angles: dict[str, Any] = {}
+        if self.final_angles.size:
+            angles['median_angle'] = float(np.median(self.final_angles))
+            angles['p95_angle'] = float(np.percentile(self.final_angles, 95))
         return {
             'goals': len(self.successes),
             'success_rate': self.success_rate,
@@ -51,6 +57,7 @@ class Evaluation:
             'p95_error': float(np.percentile(self.final_errors, 95)),
             'median_steps_to_reach': float(np.median(reached)) if len(reached) else None,
             'motion_at_goal': float(np.median(self.motions_at_goal)),
+            **angles,
         }
 
 
@@ -111,12 +118,14 @@ def _run_chunk(envs: list[Task], policy: PolicyFunction, seeds: Sequence[int]) -
 
 def judge(interface: TaskInterface, achieved: Array, goals: Array) -> Evaluation:
     """Return the results for goals (count, m) and achieved goals (steps, count, m)."""
-    distances = interface.distance(achieved, goals)
     within = interface.is_success(achieved, goals)
     last_second = achieved[-max(2, math.ceil(1.0 / interface.control_period)) :]
+    last_second = last_second[..., : interface.position_size]
+    turns = bool(interface.orientation_threshold)
     return Evaluation(
-        final_errors=distances[-1],
+        final_errors=interface.position_error(achieved, goals)[-1],
         successes=within[-1],
         steps_to_reach=np.where(within.any(0), within.argmax(0) + 1.0, np.nan),
         motions_at_goal=np.linalg.norm(np.ptp(last_second, axis=0), axis=-1),
+        final_angles=interface.angle_error(achieved, goals)[-1] if turns else np.empty(0),
     )

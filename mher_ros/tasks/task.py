@@ -162,7 +162,8 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         if self._renderer is None:
             self._renderer = SceneRenderer(model, camera)
         goal = np.zeros(3)
-        goal[: self.goal.size] = self.goal
+        size = self.interface.position_size
+        goal[:size] = self.goal[:size]
         return self._renderer.render(data, goal, self.interface.success_threshold)
 
     def close(self) -> None:

@@ -180,15 +180,15 @@ def episode_drawings(
     interface: TaskInterface, episode: RecordedEpisode, step: int
 ) -> dict[str, Drawing]:
     """Return the drawings after ``step`` steps, by name."""
-    goal, near = episode.goal, interface.success_threshold
+    goal, near, count = episode.goal, interface.success_threshold, interface.position_size
     is_there = interface.reward(episode.achieved_goals[step], goal) == 0.0
     colour = Colour.REACHED if is_there else Colour.AHEAD
     size, width = (share * _longest_side(interface) for share in (POINT_SIZE, LINE_WIDTH))
     # In a planar task, small shapes lie on the floor.
-    trail = _points(episode.achieved_goals[: step + 1], size / 2.0)
-    made = _points(goal + episode.goal_offsets, size / 2.0)
+    trail = _points(episode.achieved_goals[: step + 1, :count], size / 2.0)
+    made = _points((goal + episode.goal_offsets)[:, :count], size / 2.0)
     return {
-        'goal': Drawing('ball', _points([goal]), colour, near),
+        'goal': Drawing('ball', _points([goal[:count]]), colour, near),
         'trail': Drawing('strip', trail, Colour.TRAIL, width),
         'virtual_goals': Drawing('cloud', made, Colour.VIRTUAL, size),
     }
@@ -196,14 +196,14 @@ def episode_drawings(
 
 def workspace_drawing(interface: TaskInterface) -> Drawing:
     """Return the edges of the box from which goals are drawn."""
-    edges = _points(box_edges(interface.goal_low, interface.goal_high))
+    edges = _points(box_edges(*interface.position_box))
     width = LINE_WIDTH / 2.0 * _longest_side(interface)
     return Drawing('lines', edges, Colour.WORKSPACE, width)
 
 
 def episode_text(interface: TaskInterface, episode: RecordedEpisode) -> str:
     """Return the result of an episode as Markdown."""
-    error = float(interface.distance(episode.achieved_goals[-1], episode.goal))
+    error = float(interface.position_error(episode.achieved_goals[-1], episode.goal))
     shown = f'{1000.0 * error:.1f} mm' if interface.goal[0].unit == 'm' else f'{error:.3f}'
     end = 'ends at its goal' if episode.success else 'misses its goal'
     made = len(episode.goal_offsets)
@@ -233,12 +233,13 @@ def _points(positions: ArrayLike, height: float = 0.0) -> Vector:
 
 
 def _longest_side(interface: TaskInterface) -> float:
-    return float(np.max(np.subtract(interface.goal_high, interface.goal_low)))
+    low, high = interface.position_box
+    return float(np.max(np.subtract(high, low)))
 
 
 def _look(server: viser.ViserServer, interface: TaskInterface, arm: Vector) -> None:
     """Set the cameras: an arm is seen from the side, a planar task from above."""
-    low, high = _points([interface.goal_low, interface.goal_high])
+    low, high = _points(interface.position_box)
     centre, away = arm, np.array(FROM_THE_SIDE)
     if len(interface.goal) == 2:
         centre = (low + high) / 2.0

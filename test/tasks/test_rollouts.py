@@ -137,6 +137,22 @@ def test_summary_of_hand_worked_figures():
     }
 
 
+def test_summary_has_angles_where_goals_have_an_orientation():
+    figures = {
+        'final_errors': np.array([0.1, 0.3]),
+        'successes': np.array([True, False]),
+        'steps_to_reach': np.array([4.0, np.nan]),
+        'motions_at_goal': np.array([0.01, 0.02]),
+    }
+    summary = Evaluation(**figures, final_angles=np.array([0.1, 0.3])).summary()
+    assert summary['median_angle'] == pytest.approx(0.2)
+    assert summary['p95_angle'] == pytest.approx(0.29)
+    assert summary.keys() - Evaluation(**figures).summary().keys() == {
+        'median_angle',
+        'p95_angle',
+    }
+
+
 def test_summary_has_no_steps_where_no_goal_was_reached():
     evaluation = Evaluation(
         final_errors=np.array([1.0, 2.0]),

@@ -145,6 +145,21 @@ def test_the_workspace_is_the_box_of_goals_or_a_rectangle(record):
     np.testing.assert_array_equal(edges.points.max(axis=0)[:size], interface.goal_high)
 
 
+def test_goals_with_an_orientation_are_drawn_at_their_positions(tmp_path):
+    run = RecordedRun(tmp_path / 'run', 'reach', **{'task.robot': 'ur5e', 'task.goal': 'pose'})
+    run.add_episodes(1)
+    record = RunRecord(run.folder)
+    (episode,) = record.episodes
+    drawn = episode_drawings(record.interface, episode, STEPS)
+    np.testing.assert_array_equal(drawn['goal'].points, [episode.goal[:3]])
+    np.testing.assert_array_equal(drawn['trail'].points, episode.achieved_goals[:, :3])
+    assert drawn['virtual_goals'].points.shape == (3, 3)
+    corners = workspace_drawing(record.interface).points
+    np.testing.assert_array_equal(corners.min(axis=0), record.interface.goal_low[:3])
+    error = np.linalg.norm(episode.achieved_goals[-1, :3] - episode.goal[:3])
+    assert f'final error {1000.0 * error:.1f} mm' in episode_text(record.interface, episode)
+
+
 def test_the_text_says_what_became_of_an_episode(record):
     interface, episode = record.interface, record.episodes[1]
     achieved = np.repeat(episode.goal[None], STEPS + 1, axis=0)

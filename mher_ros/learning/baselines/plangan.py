@@ -220,8 +220,8 @@ class Planner:
 
     def _at_goal(self, states: Tensor, goals: Tensor) -> Tensor:
         interface = self.encoder.interface
-        difference = interface.achieved_goal(states) - goals
-        return (difference.square().sum(-1) <= interface.success_threshold**2).float()
+        achieved = interface.achieved_goal(states)
+        return torch.from_numpy(interface.is_success(achieved.numpy(), goals.numpy())).float()
 
 
 def best_action(first_actions: Tensor, scores: Tensor) -> Tensor:

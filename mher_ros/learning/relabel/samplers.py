@@ -104,7 +104,8 @@ class CurriculumSampler(BatchSampler):
         new, old = np.flatnonzero(mask), np.flatnonzero(~mask)
         wanted = max(round(self.probability * self.size), self.size - len(old))
         count = min(wanted, len(new))
-        picked = self.curriculum.choose(goals[new], transitions.goals[new], count, updates, rng)
+        distances = self.interface.distance(goals[new], transitions.goals[new])
+        picked = self.curriculum.choose(goals[new], distances, count, updates, rng)
         rest = rng.choice(old, size=self.size - count, replace=False)
         rows = np.concatenate((new[picked], rest))
         self._set_offsets(transitions.goals[rows], goals[rows], mask[rows])
@@ -168,11 +169,20 @@ class GoalCurriculum:
         self._weight, self._growth = weight, growth
 
     def choose(
-        self, goals: Floats, desired: Floats, count: int, updates: int, rng: Generator
+        self,
+        goals: Floats,
+        distances: NDArray[np.floating],
+        count: int,
+        updates: int,
+        rng: Generator,
     ) -> NDArray[np.int64]:
-        """Return ``count`` different row indices of ``goals`` (N, m)."""
+        """
+        Return ``count`` different row indices of ``goals`` (N, m).
+
+        ``distances`` (N,): from the desired goals.
+        """
         similar = _similarities(goals)
-        cost = self.weight(updates) * np.linalg.norm(goals - desired, axis=-1)
+        cost = self.weight(updates) * distances
         covered = np.zeros(len(goals))
         left = list(range(len(goals)))
         picked = []

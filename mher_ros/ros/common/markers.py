@@ -170,7 +170,7 @@ def training_markers(
     Virtual goals are given by their offsets (k, m) from the goals that they replace; the first 256
     are shown as points around this goal.
     """
-    low, high = np.array(interface.goal_low), np.array(interface.goal_high)
+    low, high = np.array(interface.position_box)
     width, near = LINE_WIDTH * float(np.max(high - low)), interface.success_threshold
     made: Iterable[ArrayLike] = ()
     if goal_offsets is not None:

@@ -181,7 +181,7 @@ class TrainNode(Node):
             f'waiting for the arm for {waited:.0f} s{why}' if waits else progress.doing,
             Level.WARN if waits else Level.OK,
             interface.frame,
-            box_of(interface.goal_low, interface.goal_high),
+            box_of(*interface.position_box),
             interface.goal[0].unit,
             progress.env_steps,
             self.config.schedule.steps,

@@ -14,6 +14,7 @@ from mher_ros.learning.run.session import export_run, exported_text
 from mher_ros.learning.run.trainer import StopReason
 from mher_ros.options import OptionError
 from mher_ros.policy import load
+from mher_ros.policy.evaluation import evaluate_policy, evaluation_lines, make_task
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import Evaluator
 import numpy as np
@@ -47,6 +48,21 @@ def test_updates_on_the_warm_up_come_before_the_first_episode_of_the_policy(tiny
     assert [row['updates'] for row in table] == ['20', '28', '36']
     *_, last_random, _ = [e for e in read_episodes(tmp_path / 'run' / EPISODES) if e.index < 3]
     assert last_random.index == 1 and len(last_random.goal_offsets)
+
+
+@pytest.mark.parametrize('task', [{'goal': 'pose'}, {'action': 'tool'}])
+def test_goals_with_an_orientation_and_tool_actions_are_learnt_exported_and_evaluated(
+    tiny, tmp_path, task
+):
+    options = {f'task__{key}': value for key, value in {'robot': 'ur5e', **task}.items()}
+    run(tmp_path / 'run', tiny(task='reach', schedule__steps=60, **options), export=True)
+    policy = load(tmp_path / 'run' / 'policy.onnx')
+    assert policy.interface == make('reach', make_task(policy).options).interface
+    result = evaluate_policy(policy, episodes=3)
+    assert result['goals'] == 3
+    assert np.isfinite(result['median_error_mm'])
+    assert ('median_angle' in result) == ('goal' in task)
+    assert any('angle' in line for line in evaluation_lines(result)) == ('goal' in task)
 
 
 def test_tensorboard_has_the_same_figures(whole):

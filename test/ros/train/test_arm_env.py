@@ -25,6 +25,7 @@ pytestmark = pytest.mark.ros
         ('reach', 'ur5e', {'action': 'tool'}),
         ('reach', 'fetch', {'randomise': 1.0}),
         ('reach', 'ur5e', {'randomise': 1.0}),
+        ('reach', 'fetch', {'goal': 'pose'}),
     ],
 )
 def test_an_episode_is_the_tasks_own_to_the_bit(world, name, robot, changes):
