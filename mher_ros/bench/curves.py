@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
-import functools
-import hashlib
 import itertools
-import json
 import math
 from pathlib import Path
 import time
@@ -13,12 +10,10 @@ from typing import Any, NamedTuple
 
 from mher_ros.bench import algorithms
 from mher_ros.bench.algorithms import ALGORITHMS, Problem
+from mher_ros.bench.kept import KeptResults
 from mher_ros.bench.timing import log_progress, PROGRESS_PERIOD
-from mher_ros.experiments.provenance import code_digest
-from mher_ros.files import write_atomically
 from mher_ros.learning.config import RngStream
 from mher_ros.learning.run.trainer import Evaluate
-from mher_ros.options import OptionError, os_errors_as_option_errors
 from mher_ros.robots.robot import load_robot
 from mher_ros.tasks.rollouts import episode_seed, GOALS_AT_ONCE, PolicyFunction
 import numpy as np
@@ -51,44 +46,27 @@ class KeptRuns:
 
     def __init__(self, folder: Path, problem: Problem, limit: int, code: str = '') -> None:
         """``code``: version of the code; empty: a digest of it."""
-        self._folder, self._problem = folder, problem
-        self._facts = {
-            'code': code or _code_digest(),
-            'limit': limit,
-            'robot': _robot_text(problem),
-        }
-        with os_errors_as_option_errors(f'cannot make the folder {folder}'):
-            folder.mkdir(parents=True, exist_ok=True)
-
-    def path(self, name: str, seed: int) -> Path:
-        """Return the file of a run, whose name has a digest of all that the run depends on."""
-        facts = [self._facts, name, self._settings(name)]
-        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-        return self._folder / f'{self._problem.name}-{name}-seed{seed}-{digest}.json'
+        self._kept = KeptResults(folder, code, (algorithms.__file__, __file__))
+        self._problem, self._limit, self._robot = problem, limit, _robot_text(problem)
 
     def read(self, name: str, seed: int) -> Curve | None:
         """Return the curve of a finished run, if there is one."""
-        path = self.path(name, seed)
-        if not path.exists():
-            return None
-        try:
-            return [Point(*point) for point in json.loads(path.read_text())['curve']]
-        except (LookupError, OSError, TypeError, ValueError) as error:
-            raise OptionError(f'{path} is not the file of a run: {error!r}') from error
+        found = self._kept.read(*self._key(name, seed))
+        return None if found is None else [Point(*point) for point in found]
 
     def write(self, name: str, seed: int, curve: Curve) -> None:
-        values = {
+        self._kept.write(*self._key(name, seed), curve)
+
+    def _key(self, name: str, seed: int) -> tuple[str, dict[str, Any]]:
+        """Return the name of a run, and all that it depends on."""
+        settings = ALGORITHMS[name].settings(self._problem)
+        return f'{self._problem.name}-{name}-seed{seed}', {
             'algorithm': name,
             'seed': seed,
-            **self._facts,
-            'settings': self._settings(name),
-            'columns': Point._fields,
-            'curve': curve,
+            'limit': self._limit,
+            'robot': self._robot,
+            'settings': settings,
         }
-        write_atomically(self.path(name, seed), (json.dumps(values, indent=1) + '\n').encode())
-
-    def _settings(self, name: str) -> Any:
-        return ALGORITHMS[name].settings(self._problem)
 
 
 def run(name: str, problem: Problem, seed: int, limit: int, evaluate: Evaluate) -> Curve:
@@ -161,11 +139,3 @@ def _robot_text(problem: Problem) -> str:
     """Return the content of the robot file; empty for tasks without one."""
     name = problem.robot
     return repr(dataclasses.replace(load_robot(name), folder=Path())) if name else ''
-
-
-@functools.cache
-def _code_digest() -> str:
-    digest = hashlib.sha256(code_digest().encode())
-    for source in (algorithms.__file__, __file__):
-        digest.update(Path(source).read_bytes())
-    return digest.hexdigest()[:16]

@@ -99,6 +99,27 @@ BENCHMARKS = {
         ),
         keeps_runs=True,
     ),
+    'skills': Benchmark(
+        'policies of reach against a straight line: behind obstacles, at rest, on random plants',
+        'three hours',
+        (
+            option('--robot', 'fetch', 'a name in config/robots, or a YAML file'),
+            option(
+                '--parts',
+                'wall,box,pillars,rest,randomised',
+                'what is measured, each with a policy of its own',
+                type=arguments.names,
+                metavar='A,B',
+            ),
+            _count('--goals', 100, 'number of goals; in scenes half of them behind obstacles'),
+            _count('--steps', 15_000, 'environment steps of training'),
+            SEED,
+            argument('--policy', 'policy file for one part (default: trained)', metavar='FILE'),
+            arguments.SET,
+            CODE,
+        ),
+        keeps_runs=True,
+    ),
     'step': Benchmark(
         'steps of fetch_reach against those of FetchReach-v4; 100 goals against a plain loop',
         '3 minutes',

@@ -24,20 +24,30 @@ class DynamicArm:
     """
 
     def __init__(
-        self, robot: Robot, output: str, payload: float = 0.0, delay: float = 0.0
+        self,
+        robot: Robot,
+        output: str,
+        payload: float = 0.0,
+        delay: float = 0.0,
+        randomise: float = 0.0,
     ) -> None:
         """
         Put the arm at rest at home.
 
         ``payload``: mass at the tool that the drives do not know [kg]; ``delay``: time after which
-        the drives get a command [s].
+        the drives get a command [s]. ``randomise``: factor of the robot's ranges that the plant is
+        drawn from at each reset with a seed.
         """
         task = robot.simulation_task
+        ranges = robot.randomisation.scaled(randomise) if randomise else None
+        varies = ranges is not None and ranges.payload[1] > 0.0
         self._driven = plant = (
-            JointPlant(task, robot.scene, payload) if task else UrdfPlant(robot, payload)
+            JointPlant(task, robot.scene, payload, varies=varies)
+            if task
+            else UrdfPlant(robot, payload, varies=varies)
         )
         self.arm = ArmModel(robot, plant.description(robot.name))
-        self._plant = ControlledArm(plant, self.arm, delay)
+        self._plant = ControlledArm(plant, self.arm, delay, ranges=ranges)
         self._is_velocity = OUTPUTS[output].is_velocity
         self._plant.controller = 'joint_velocity' if self._is_velocity else 'joint_position'
         self._chain = [plant.joint_names.index(name) for name in self.arm.state_names]
@@ -45,6 +55,11 @@ class DynamicArm:
         self.data: mujoco.MjData = plant.data
         self.period = plant.period
         """Time between two joint states [s]."""
+        self.now = 0.0
+
+    def reset(self, seed: int | None = None) -> None:
+        """Put the arm at rest at home again, with the plant of a seed, at time 0."""
+        self._plant.reset(seed)
         self.now = 0.0
 
     def positions(self) -> Vector:
@@ -60,7 +75,8 @@ class DynamicArm:
         path.makes_ahead = False  # the clock has steps
         positions, velocities = self._plant.joint_state()
         stamp = round(self.now * 1e9)
-        path.take_state(self.now, stamp, positions[self._chain], velocities[self._chain])
+        if self._plant.has_new_state:
+            path.take_state(self.now, stamp, positions[self._chain], velocities[self._chain])
         command = path.tick(self.now)
         moved = None
         if command is not None:
