@@ -6,6 +6,7 @@ import json
 from mher_ros.bench.skill_scenes import draw_goals, is_blocked, scene_file, SCENES, TASK
 from mher_ros.bench.skill_trials import Motion, move_all, summary
 from mher_ros.cli import main
+from mher_ros.control.reachability import Reachability
 from mher_ros.learning.config import make_config
 from mher_ros.robots.robot import load_robot
 from mher_ros.tasks import make
@@ -29,7 +30,7 @@ def test_every_scene_has_goals_behind_its_obstacles_and_an_arm_that_starts_free(
 ):
     task = task_of(scene_file(robot, scene, tmp_path))
     home, _ = task.joint_state()
-    assert task._reachability.touching(home) is None
+    assert Reachability(task.arm).touching(home) is None
     behind, others = draw_goals(task, 1, 3, 1)
     assert (behind.shape, others.shape) == ((3, 3), (1, 3))
     tool = task.tool_pose()[0]
