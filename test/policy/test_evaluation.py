@@ -9,7 +9,10 @@ from mher_ros.policy.evaluation import (
     EVALUATION_STREAM,
     make_task,
 )
+from mher_ros.simulation.reach import ReachOptions
+from mher_ros.simulation.tracker import TrackerOptions
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
+from proportional_policy import write_proportional_policy
 import pytest
 
 
@@ -109,3 +112,19 @@ def test_figures_become_lines_for_people():
     figures['median_steps_to_reach'] = 17.5
     values = [line[28:].strip() for line in evaluation_lines({**figures, **errors})]
     assert values == ['4', '12.5 %', '12.3', '10', '30', '17.5', '0.5']
+
+
+def test_a_policy_with_a_measured_pose_is_evaluated_on_the_arm_of_its_training(tmp_path):
+    tracker = {'camera_turn': [0.0, 0.0, 90.0], 'link_error': 0.03}
+    options = ReachOptions(
+        20,
+        0.05,
+        robot='ur5e',
+        tool_pose='topic',
+        tracker=TrackerOptions(camera_turn=(0.0, 0.0, 90.0), link_error=0.03),
+    )
+    stored = {'task': {'robot': 'ur5e', 'tool_pose': 'topic', 'episode_steps': 20}}
+    stored['task'] |= {'threshold': 0.05, 'tracker': tracker}
+    policy = load(write_proportional_policy(tmp_path / 'policy.onnx', 'reach', options))
+    policy.contract = dataclasses.replace(policy.contract, training={'config': stored})
+    assert make_task(policy).options == options

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from mher_ros.files import CONFIG, share_folder
 from mher_ros.learning.run.arguments import read_config, RunArguments
-from mher_ros.options import option, option_text, OptionError, override, read_changes
+from mher_ros.options import dotted, option, option_text, OptionError, override, read_changes
 from mher_ros.ros.bringup.node_spec import (
     Bringup,
     check_name,
@@ -167,12 +167,10 @@ def _arm_of_run(folder: Path) -> tuple[str, str, dict[str, Any]]:
     config = read_config(folder)
     try:
         options = config.get('task', {})
-        robot, changes = str(options.get('robot', '')), {}
-        for key, value in options.items():
-            section = value if isinstance(value, dict) else {'': value}
-            for name, inner in section.items():
-                dotted = f'task.{key}.{name}'.rstrip('.')
-                changes[dotted] = tuple(inner) if isinstance(inner, list) else inner
-        return str(config['task_name']), robot, changes
+        changes = {
+            f'task.{key}': tuple(value) if isinstance(value, list) else value
+            for key, value in dotted(options).items()
+        }
+        return str(config['task_name']), str(options.get('robot', '')), changes
     except (AttributeError, KeyError, TypeError):
         raise OptionError(f'{folder / CONFIG} names no task') from None
