@@ -72,19 +72,21 @@ class ControlledArm(Plant):
     def description(self, name: str) -> str:
         return self._plant.description(name)
 
-    def reset(self, seed: int | Generator | None = None) -> None:
+    def reset(self, seed: int | Generator | None = None, start: Vector | None = None) -> None:
         """
         Put the arm at rest in its initial state.
 
         A seed draws a new plant, if it is random; a generator draws the same one as its seed does,
         and its own numbers stay the same.
         """
+        if start is not None:
+            self._plant.checked_positions(start)
         if self._ranges is not None and seed is not None:
             rng, self._rng = np.random.default_rng(seed).spawn(2)
             joints, links = len(self.command_names), self._plant.movable_links
             self.draw = draw_plant(self._ranges, rng, joints, links, self.period)
             self._plant.vary(self.draw)
-        self._plant.reset()
+        self._plant.reset(start=start)
         self._forget()
 
     def joint_state(self) -> tuple[Vector, Vector]:

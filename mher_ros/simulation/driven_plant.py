@@ -83,13 +83,13 @@ class DrivenPlant(JointDrivenPlant):
             )
         self._variation.apply(draw)
 
-    def reset(self, seed: int | None = None) -> None:
+    def reset(self, seed: int | None = None, start: NDArray[np.float64] | None = None) -> None:
         """Put the arm at rest in its initial state, which is not random."""
+        place = self._checked_start(start, self._start)
         mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[self._commanded] = self._start
-        self._target = self._start.copy()
+        self.data.qpos[self._commanded] = self._target = place
         self._drives.reset()
-        self.data.ctrl[self._actuators] = self._start
+        self.data.ctrl[self._actuators] = place
         self._obstacles.restore()
         self._contacts.clear()
         mujoco.mj_forward(self.model, self.data)

@@ -51,11 +51,12 @@ class KinematicPlant(JointDrivenPlant):
         """Return the robot's own URDF, with full paths of its meshes."""
         return self._urdf.description
 
-    def reset(self, seed: int | None = None) -> None:
-        """Put the arm at rest at home, which is not random."""
+    def reset(self, seed: int | None = None, start: Vector | None = None) -> None:
+        """Put the arm at rest in its initial state, which is not random."""
+        self._target = self._checked_start(start, self._urdf.home[self._commanded])
         self.data.qpos[:] = self._urdf.home
+        self.data.qpos[self._commanded] = self._target
         self.data.qvel[:] = 0.0
-        self._target = self._urdf.home[self._commanded]
         self._drives.reset()
         mujoco.mj_kinematics(self.model, self.data)
 

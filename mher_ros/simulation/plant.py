@@ -36,8 +36,13 @@ class Plant(abc.ABC):
         return urdf_of(self.model, name, self.joint_names, self.frame)
 
     @abc.abstractmethod
-    def reset(self, seed: int | None = None) -> None:
-        """Put the arm in its initial state, drawn from ``seed`` if it is random."""
+    def reset(self, seed: int | None = None, start: Vector | None = None) -> None:
+        """
+        Put the arm in its initial state, drawn from ``seed`` if it is random.
+
+        ``start``: initial positions of the commanded joints (k,) [rad or m]; ValueError if they
+        cannot be used; None: the usual ones.
+        """
 
     @abc.abstractmethod
     def joint_state(self) -> tuple[Vector, Vector]:
@@ -87,7 +92,9 @@ class TaskPlant(Plant):
         self.command_names = tuple(field.name for field in self._task.interface.action)
         self.reset()
 
-    def reset(self, seed: int | None = None) -> None:
+    def reset(self, seed: int | None = None, start: Vector | None = None) -> None:
+        if start is not None:
+            raise ValueError(f'the task {self._task.interface.task} takes no initial positions')
         self._task.reset(seed=seed)
         self.model, self.data, self.camera = self._task.scene()
 
@@ -158,6 +165,12 @@ class JointDrivenPlant(Plant):
         """Move for one period with joint velocities (k,) [rad/s or m/s], within the ranges."""
         self._move(lambda positions: self._drives.track(velocities))
         self._target = self.data.qpos[self._commanded]
+
+    def _checked_start(self, start: Vector | None, home: Vector) -> Vector:
+        """Return initial positions (k,) [rad or m] within the ranges; ``home`` if None."""
+        if start is None:
+            return home.copy()
+        return np.clip(self.checked_positions(start), self._lower, self._upper)
 
     @abc.abstractmethod
     def _move(self, drive: Callable[[Vector], Vector]) -> None:

@@ -26,11 +26,12 @@ from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.joint_plant import JointPlant
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.plant import JointDrivenPlant
+from mher_ros.simulation.random_starts import RandomStarts
 from mher_ros.simulation.reach_goals import ReachGoals
 from mher_ros.simulation.tracker import link_errors, Tracker, TrackerOptions
 from mher_ros.simulation.urdf_plant import UrdfPlant
 from mher_ros.simulation.urdf_scene import MassError
-from mher_ros.tasks.task import Array, Task, TaskOptions
+from mher_ros.tasks.task import Array, Observation, Task, TaskOptions
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,12 @@ class ReachOptions(TaskOptions):
         'file, 0.5: from half of them, 0: always the nominal plant',
         low=0.0,
         high=MOST_RANDOM,
+    )
+    start: str = option(
+        'home',
+        'joint positions at the start of an episode; random: drawn, with the tool in the box of '
+        'goals; last: where the training episode before ended, and home in evaluations',
+        choices=('home', 'random', 'last'),
     )
     action: str = option(
         'joint',
@@ -123,7 +130,11 @@ class Reach(Task):
         self.joint_names = self.arm.state_names
         self.limits = MotionLimits(robot.speed, robot.acceleration)
         self.workspace = reach_workspace(robot, self.arm.tool_position(self._home_positions))
-        self.random_start = given.randomise > 0.0
+        self.random_start = given.randomise > 0.0 or given.start != 'home'
+        self.start: Vector | None = None
+        """Joint positions at the start of the episode (k,) [rad or m]; None: home."""
+        if given.start == 'last' and given.action == 'tool':
+            raise OptionError('task.start takes home or random with task.action=tool')
         self.tracker: Tracker | None = None
         """What measures the pose of the tool in simulation; None: nothing does."""
         self._is_tracked = robot.tool_pose.is_tracked
@@ -158,6 +169,11 @@ class Reach(Task):
             keeps_orientation=not self._moves_joints,
             turn=given.turn if self._has_poses else 0.0,
         )
+        self._starts: RandomStarts | None = None
+        if given.start == 'random':
+            self._starts = RandomStarts(
+                self.arm, self._home_positions, self.workspace, not self._moves_joints
+            )
         super().__init__(given, render_mode)
         if plant is not None:
             self._chain = [plant.joint_names.index(name) for name in self.joint_names]
@@ -202,10 +218,28 @@ class Reach(Task):
         """Positions of ``joint_names`` at the robot's home (n,) [rad or m]."""
         return np.array([self.robot.home.get(name, 0.0) for name in self.arm.state_names])
 
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode; ``options={'start': positions (k,)}`` sets the joint positions."""
+        self.start = None
+        if options and 'start' in options:
+            self.start = np.array(options['start'], np.float64)
+        elif self._starts is not None:
+            if seed is None:
+                seed = int(self.np_random.integers(2**32))
+            self.start = self._starts.draw(seed)
+        return super().reset(seed=seed, options=options)
+
+    def start_options(self, last: Array | None) -> dict[str, Any] | None:
+        if self.options.start != 'last' or last is None:
+            return None
+        return {'start': last[: len(self.arm.joint_names)]}
+
     def _reset_state(self, rng: np.random.Generator) -> None:
         self._previous = np.zeros(self.interface.previous_actions * len(self.interface.action))
         if self._plant is not None:
-            self._plant.reset(rng)
+            self._plant.reset(rng, self.start)
             self._controller.reset()
             if self.tracker is not None:
                 self.tracker.reset(rng)

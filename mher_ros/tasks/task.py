@@ -60,7 +60,7 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode; ``options={'goal': ...}`` sets the goal."""
-        # An episode depends only on its seed and actions, never on earlier episodes.
+        # An episode depends only on its seed, options and actions, never on earlier episodes.
         super().reset(seed=seed)
         self._reset_state(self.np_random)
         self.goal = self._sample_goal(self.np_random)
@@ -71,6 +71,14 @@ class Task(gymnasium.Env[Any, Any], abc.ABC):
             self.goal = goal
         self._steps_left = self.interface.episode_steps
         return self.observe(*self.joint_state()), {}
+
+    def start_options(self, last: Array | None) -> dict[str, Any] | None:
+        """
+        Return ``options`` of the reset that begins the next training episode.
+
+        ``last``: last observation (n,) of the training episode before, if there was one.
+        """
+        return None
 
     def step(self, action: ArrayLike) -> Outcome:
         """Do one control period; truncates after ``episode_steps``, never terminates."""

@@ -71,6 +71,14 @@ class EpisodeReplay:
     def episodes_held(self) -> int:
         return min(self.episodes_stored, self._slots)
 
+    @property
+    def last_observation(self) -> Floats | None:
+        """The last observation (n,) of the latest episode; None: there is no episode."""
+        if not self.episodes_stored:
+            return None
+        slot = (self.episodes_stored - 1) % self._slots
+        return self._observations[slot, self._lengths[slot]]
+
     def add(self, episode: Episode) -> None:
         """Store an episode of at most ``episode_steps`` steps; it replaces the oldest."""
         length = len(episode)

@@ -43,7 +43,7 @@ class Trainer:
     """
     One training run; without a folder, nothing is written.
 
-    ``env`` is a GoalEnv with ``interface``, ``joint_names`` and ``joint_state``. ``evaluate``
+    ``env`` has ``interface``, ``joint_names``, and the methods of a ``Task``. ``evaluate``
     tests a policy from reset seeds. Both may raise StopRequested: the run then stops as if the
     current episode or evaluation had not started. A checkpoint is written after each evaluation
     and at the end; a resumed run gives the same results as one without a pause. A lost episode is
@@ -248,7 +248,9 @@ class Trainer:
     def _try_episode(self, is_random: bool) -> tuple[Episode, Array]:
         steps, agent = self._config.schedule.episode_steps, self.agent
         seed = episode_seed(self._config.seed, RngStream.TRAINING, self.episodes)
-        start, _ = self._env.reset(seed=seed)
+        # Stored observations: a resumed run has them, too.
+        options = self._env.start_options(agent.replay.last_observation)
+        start, _ = self._env.reset(seed=seed, options=options)
         goal = start['desired_goal']
         observations = np.empty((steps + 1, len(start['observation'])))
         actions = np.empty((steps, len(self._env.interface.action)), np.float32)

@@ -28,6 +28,7 @@ from mher_ros.simulation.plant import Plant, TaskPlant
 from mher_ros.simulation.reach import simulated_robot
 from mher_ros.simulation.tracker import link_errors, Tracker, tracker_text, TrackerOptions
 from mher_ros.tasks import PAPER_TASKS
+import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -82,6 +83,11 @@ class SimOptions(ObstacleArguments, PlantArguments):
         'none. With randomise also at the start, where -1 counts as 0',
         low=-1,
     )
+    start: str = option(
+        '',
+        'with robot: positions of the commanded joints after the next reset, such as 0.1,-1.5 '
+        '[rad or m]; empty: home',
+    )
 
 
 class SimNode(Node):
@@ -92,7 +98,7 @@ class SimNode(Node):
     # system time in nanoseconds, so that two starts of this node share no stamp.
     def __init__(self) -> None:
         super().__init__('sim_node')
-        self.options = declare(self, SimOptions(), changing=('seed',))
+        self.options = declare(self, SimOptions(), changing=('seed', 'start'))
         topics = self._make_arm()
         self._lock = threading.Lock()
         self._paused = False
@@ -266,8 +272,13 @@ class SimNode(Node):
 
     def _on_reset(self, *_: Any) -> Trigger.Response:
         seed = self.get_parameter('seed').value
+        given = self.get_parameter('start').value
         with self._lock:
-            self._plant.reset(None if seed < 0 else seed)
+            try:
+                start = np.array([float(part) for part in given.split(',')]) if given else None
+                self._plant.reset(None if seed < 0 else seed, start)
+            except ValueError as error:
+                return Trigger.Response(success=False, message=f'start: {error}')
             if self._tracked is not None:
                 self._tracked.reset(None if seed < 0 else seed)
             self._command = None

@@ -56,6 +56,10 @@ class ArmEnv(gymnasium.Env[Any, Any]):
         self._watch(observation, True)
         return observation, {}
 
+    def start_options(self, last: Vector | None) -> dict[str, Any] | None:
+        """Return what the task's ``start_options`` does."""
+        return self.task.start_options(last)
+
     def step(self, action: ArrayLike) -> Outcome:
         """Do one control period; never terminates, truncates after ``episode_steps``."""
         self.joint_state()  # raises before the first reset

@@ -9,7 +9,7 @@ from typing import Any
 from geometry_msgs.msg import PoseStamped
 from mher_ros.errors import ArmError, EpisodeLostError, StopRequested
 from mher_ros.interface import Vector
-from mher_ros.options import OptionError
+from mher_ros.options import option_text, OptionError
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common import raw_messages
 from mher_ros.ros.common.polled_topic import PolledTopic, RELIABLE_QUEUE
@@ -103,7 +103,7 @@ class LockstepLink(ArmLink):
         self._news = threading.Condition()
         self._status_topic = subscribe_status(node, SimulationStatus, arm, self._take_status)
         self._set_parameters: Any = None
-        if task.random_start:
+        if task.random_start or isinstance(task, Reach):
             self._set_parameters = node.create_client(SetParameters, f'{arm}/set_parameters')
         self._stamp = 0
         self._received_at, self._has_received = time.monotonic(), False
@@ -143,7 +143,10 @@ class LockstepLink(ArmLink):
             before = self._status or SimulationStatus()
             if self._set_parameters is not None:
                 request = SetParameters.Request()
-                request.parameters = [Parameter('seed', value=seed).to_parameter_msg()]
+                request.parameters = [
+                    one.to_parameter_msg()
+                    for one in (Parameter('seed', value=seed), *self._start())
+                ]
                 for result in self._call(self._set_parameters, request).results:
                     if not result.successful:
                         raise ArmError(f'the arm refuses the seed: {result.reason}')
@@ -158,6 +161,10 @@ class LockstepLink(ArmLink):
             if self._set_parameters is None or after.seed == seed:
                 with contextlib.suppress(EpisodeLostError):
                     return self._state_at(after.reset_stamp, self._ask_for_state)
+
+    def _start(self) -> list[Parameter]:
+        """Return the initial positions of the joints as a parameter, if the arm has it."""
+        return []
 
     def _send(self, stamp: int, command: NDArray[np.floating]) -> None:
         """Publish a command (k,) that answers the state stamped ``stamp`` [ns]."""
@@ -353,6 +360,10 @@ class RobotLink(LockstepLink):
             self._state = super().exchange(self._controller.answer(*self._state, given))
         self._take_pose()
         return self._state
+
+    def _start(self) -> list[Parameter]:
+        start = () if self._task.start is None else tuple(self._task.start.tolist())
+        return [Parameter('start', value=option_text(start))]
 
     def _take_pose(self) -> None:
         """Wait for the measured pose of the tool at the stamp of the state, if there is one."""

@@ -29,6 +29,7 @@ class Arm:
         self._evaluator = Evaluator(config.task_name, config.task)
         self.interface, self.joint_names = self._task.interface, self._task.joint_names
         self.joint_state = self._task.joint_state
+        self.start_options = self._task.start_options
         self._faults = {'step': steps or {}, 'reset': resets or {}, 'run': evaluations or {}}
         self.done = dict.fromkeys(self._faults, 0)
 

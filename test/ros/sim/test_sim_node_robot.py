@@ -273,6 +273,20 @@ def test_in_real_time_its_plant_is_drawn_at_the_start_and_by_a_reset_with_a_seed
         np.testing.assert_allclose(found, np.round(found), atol=1e-6)
 
 
+@pytest.mark.parametrize('start', ['1,2', 'home', '0,0,0,0,0,nan'])
+def test_a_start_that_is_none_is_refused_and_the_arm_stays(simulated, start):
+    robot, peer, states = simulated
+    given = [Parameter('start', value=start).to_parameter_msg()]
+    peer.ask(SetParameters, 'sim_node/set_parameters', parameters=given)
+    answer = peer.ask(Trigger, 'sim_node/reset')
+    assert not answer.success
+    assert answer.message.startswith('start: ')
+    given = [Parameter('start', value='').to_parameter_msg()]
+    peer.ask(SetParameters, 'sim_node/set_parameters', parameters=given)
+    assert peer.ask(Trigger, 'sim_node/reset').success
+    wait_until_at(states, robot, home_of(robot))
+
+
 def write_arm(tmp_path, robot, spoil):
     """Write the file of a robot whose URDF ``spoil`` has changed, and return its path."""
     known = load_robot(robot)

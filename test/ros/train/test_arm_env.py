@@ -26,6 +26,7 @@ pytestmark = pytest.mark.ros
         ('reach', 'fetch', {'randomise': 1.0}),
         ('reach', 'ur5e', {'randomise': 1.0}),
         ('reach', 'fetch', {'goal': 'pose'}),
+        ('reach', 'ur5e', {'randomise': 1.0, 'start': 'random'}),
     ],
 )
 def test_an_episode_is_the_tasks_own_to_the_bit(world, name, robot, changes):
@@ -140,6 +141,18 @@ def test_an_arm_that_is_another_is_told_by_what_it_is(world):
     sentence = 'arm fetch_reach is expected behind sim_node/reset, got one with sawyer_reach'
     with pytest.raises(ArmError, match=sentence):
         env.reset(seed=1)
+
+
+def test_an_arm_starts_where_it_is_told_to_and_at_home_after_that(world):
+    world.sim_node(robot='ur5e')
+    task = make('reach', ReachOptions(20, 0.05, robot='ur5e'))
+    env = world.arm(RobotLink, make('reach', ReachOptions(20, 0.05, robot='ur5e')))
+    home = task.reset(seed=1)[0]['observation'][:6]
+    for options in ({'start': home + 0.1}, None):
+        expected = task.reset(seed=1, options=options)[0]
+        assert_same(env.reset(seed=1, options=options)[0], expected)
+        action = np.full(6, 0.5, np.float32)
+        assert_same(env.step(action)[0], task.step(action)[0])
 
 
 def test_an_arm_whose_plants_are_drawn_otherwise_is_told(world):
