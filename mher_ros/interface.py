@@ -179,13 +179,22 @@ class TaskInterface:
         length = self.success_threshold / self.orientation_threshold
         return np.maximum(error, length * self.angle_error(achieved, desired))
 
-    def is_success(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.bool_]:
-        """Return whether goals of shape ``(..., m)`` are within the threshold, as ``(...)``."""
-        return self.distance(achieved, desired) <= self.success_threshold
+    def is_success(
+        self, achieved: ArrayLike, desired: ArrayLike, easing: float = 1.0
+    ) -> NDArray[np.bool_]:
+        """
+        Return whether goals of shape ``(..., m)`` are within the threshold, as ``(...)``.
 
-    def reward(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.float32]:
+        ``easing``: factor of the threshold, larger than 1 early in training.
+        """
+        return self.distance(achieved, desired) <= easing * self.success_threshold
+
+    def reward(
+        self, achieved: ArrayLike, desired: ArrayLike, easing: float = 1.0
+    ) -> NDArray[np.float32]:
         """Return 0 for success and -1 otherwise, vectorised (Eq. 1)."""
-        return np.where(self.is_success(achieved, desired), np.float32(0.0), np.float32(-1.0))
+        success = self.is_success(achieved, desired, easing)
+        return np.where(success, np.float32(0.0), np.float32(-1.0))
 
     def __post_init__(self) -> None:
         """Check ``action_meaning``, and that each index is a contiguous range of entries."""

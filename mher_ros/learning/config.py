@@ -155,6 +155,16 @@ class ScheduleConfig:
     episodes_per_epoch: int = _at_least_one(1, 'episodes between two evaluations')
     evaluation_goals: int = option(100, 'goals per evaluation', low=1, high=100_000)
     steps: int = _at_least_one(5000, 'stop after this many environment steps')
+    threshold_start: float = option(
+        1.0,
+        'factor of the success threshold of rewards at first; it shrinks to 1 as success holds. '
+        'Evaluations use the threshold itself',
+        low=1.0,
+        high=1000.0,
+    )
+    threshold_episodes: int = _at_least_one(
+        5, 'successive training episodes that reach their goals, after which it shrinks by 0.7'
+    )
     until: float = _fraction(
         0.0, 'stop when two successive evaluations reach this success rate; 0: never'
     )
@@ -232,11 +242,12 @@ def _check_fit(config: TrainConfig) -> None:
     if len(samplers) > 1:
         raise OptionError(f'these options exclude each other: {", ".join(samplers)}')
     inputs = 'agent.fourier_features', 'agent.workspace_normalisation', 'relabel.random_share'
+    eased = ('schedule.threshold_start',)  # there are no rewards
     no_goals = ['relabel.goals=none'] if goals == 'none' else []
     conflicts = {
         'separate': samplers + no_goals,
-        'imitation': selected('agent.model_batch_steps') + no_goals,
-        'plan': samplers + selected(*inputs),
+        'imitation': selected('agent.model_batch_steps', *eased) + no_goals,
+        'plan': samplers + selected(*inputs, *eased),
     }.get(agent.actor)
     if conflicts:
         raise OptionError(f'agent.actor={agent.actor} excludes {", ".join(conflicts)}')

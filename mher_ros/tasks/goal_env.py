@@ -40,9 +40,12 @@ class GoalEnvInterface(TaskInterface):
     goal_map: GoalMap | None
     has_goal_map: bool  # whether predicted observations have an achieved goal
 
-    def is_success(self, achieved: ArrayLike, desired: ArrayLike) -> NDArray[np.bool_]:
+    def is_success(
+        self, achieved: ArrayLike, desired: ArrayLike, easing: float = 1.0
+    ) -> NDArray[np.bool_]:
         if self.succeeds is None:
-            return super().is_success(achieved, desired)
+            return super().is_success(achieved, desired, easing)
+        # There is no threshold to ease: ``make_learner`` refuses schedule.threshold_start.
         return self.succeeds(np.asarray(achieved), np.asarray(desired))
 
     def achieved_goal(self, observation: Any) -> Any:

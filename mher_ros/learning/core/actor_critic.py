@@ -120,7 +120,8 @@ class CriticTarget:
             interface = self.model.interface
             states, _ = self.model.run(last, batch.goals, steps - 1)
             for ahead, last in enumerate(states[1:], 1):
-                reward = interface.reward(interface.achieved_goal(last), batch.goals)
+                achieved = interface.achieved_goal(last)
+                reward = interface.reward(achieved, batch.goals, batch.easing)
                 target = target + gamma**ahead * torch.from_numpy(reward)
         features = networks.encoder(last, batch.goals)
         value = networks.target_critic(features, networks.target_actor(features))

@@ -17,6 +17,7 @@ from mher_ros.learning.core.agent import Agent
 from mher_ros.learning.core.learner import check_same_structure, Learner
 from mher_ros.learning.core.replay_buffer import Episode, Floats
 from mher_ros.learning.run.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from mher_ros.learning.run.easing import ThresholdEasing
 from mher_ros.learning.run.episodes import EpisodeRecorder, EpisodesError
 from mher_ros.learning.run.progress import Progress, Row, WALL_TIME
 from mher_ros.options import OptionError
@@ -63,6 +64,11 @@ class Trainer:
         for listener in progress:
             listener.trainer = self
         self.agent = make_learner(env.interface, config)
+        schedule = config.schedule
+        self._easing = ThresholdEasing(
+            env.interface, schedule.threshold_start, schedule.threshold_episodes
+        )
+        self.agent.easing = self._easing.factor
         self._recorder = EpisodeRecorder(env.interface, env.joint_names)
         self.rows: list[Row] = []
         self.best: dict[str, Any] | None = None  # ``state_dict`` of the policy, evaluation, counts
@@ -116,6 +122,11 @@ class Trainer:
         if (self.episodes, type(self.env_steps)) != (self.agent.replay.episodes_stored, int):
             raise ValueError(f'episodes: expected as many as in the replay, got {self.episodes}')
         self._training_successes = list(map(bool, state['training_successes']))
+        if (easing := state.get('easing')) is not None:
+            self._easing.factor, self._easing.reached = float(easing[0]), int(easing[1])
+        if not 1.0 <= self._easing.factor <= self._config.schedule.threshold_start:
+            raise ValueError(f'easing: expected a factor of the threshold, got {easing}')
+        self.agent.easing = self._easing.factor
         left = state.get('updates_left')
         self._updates_left = None if left is None else int(left)
         self._seconds_before = float(state['seconds'])
@@ -140,6 +151,7 @@ class Trainer:
             'env_steps': self.env_steps,
             'episodes': self.episodes,
             'training_successes': self._training_successes,
+            'easing': [self._easing.factor, self._easing.reached],
             'updates_left': self._updates_left,
             'seconds': self._seconds(),
         }
@@ -214,6 +226,8 @@ class Trainer:
             return
         if not is_warmup:
             self._training_successes.append(success)
+            self._easing.take(episode)
+            self.agent.easing = self._easing.factor
         self._learn(schedule.warmup_updates if is_warmup else schedule.updates_per_episode)
 
     def _learn(self, updates: int) -> None:
@@ -361,5 +375,10 @@ def make_learner(interface: TaskInterface, config: TrainConfig) -> Learner:
             f'{config.algorithm} needs the achieved goal of predicted observations, and the '
             f'observations of {interface.task} do not contain it. Declare goal_map '
             '(mher_ros.register_task), or use her'
+        )
+    if config.schedule.threshold_start > 1.0 and getattr(interface, 'succeeds', None):
+        raise OptionError(
+            f'schedule.threshold_start needs a threshold; the reward function of {interface.task} '
+            'decides about success. Set task.threshold'
         )
     return (PlanGanAgent if config.agent.actor == 'plan' else Agent)(interface, config)
