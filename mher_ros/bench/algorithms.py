@@ -98,6 +98,8 @@ class Schedule:
     updates_per_step: Fraction
     episode_steps: int
     first_updates: int = 0  # updates after the warm-up, before the next step
+    gamma: float = GAMMA
+    hidden: tuple[int, ...] = HIDDEN
 
 
 ZOO_SCHEDULE = Schedule(1000, batch=256, updates_per_step=Fraction(1), episode_steps=50)
@@ -107,13 +109,16 @@ ZOO_SCHEDULE = Schedule(1000, batch=256, updates_per_step=Fraction(1), episode_s
 def our_schedule(problem: Problem) -> Schedule:
     """Return the schedule of mher with the preset ``fast``."""
     config = problem.config()
-    schedule = config.schedule
+    schedule, agent = config.schedule, config.agent
+    # For a task that the zoo does not have, SB3 also gets our discount and networks.
+    others = (GAMMA, HIDDEN) if problem.task == TASK else (agent.gamma, agent.hidden)
     return Schedule(
         schedule.warmup_episodes * schedule.episode_steps,
         config.agent.batch,
         Fraction(schedule.updates_per_episode, schedule.episode_steps),
         schedule.episode_steps,
         schedule.warmup_updates,
+        *others,
     )
 
 
@@ -149,15 +154,15 @@ class Sb3Learner:
         env = make(problem.task, options)
         actions = len(env.interface.action)
         noise = NormalActionNoise(np.zeros(actions), np.full(actions, DDPG_NOISE))
-        self._normalised = VecNormalize(DummyVecEnv([lambda: env]), gamma=GAMMA)
+        self._normalised = VecNormalize(DummyVecEnv([lambda: env]), gamma=schedule.gamma)
         self._interface = env.interface
         self.model = sb3_model(
             algorithm,
             self._normalised,
-            HIDDEN,
+            schedule.hidden,
             seed,
             learning_rate=LEARNING_RATE,
-            gamma=GAMMA,
+            gamma=schedule.gamma,
             buffer_size=limit,
             learning_starts=schedule.learning_starts,
             batch_size=schedule.batch,

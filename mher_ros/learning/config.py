@@ -6,7 +6,14 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from mher_ros.learning.presets import ALGORITHMS, DEPLOYED, EPISODES_PER_EPOCH, PRECISION, PRESETS
+from mher_ros.learning.presets import (
+    ALGORITHMS,
+    DEPLOYED,
+    EPISODES_PER_EPOCH,
+    PRECISION,
+    PRESETS,
+    TASK_CHANGES,
+)
 from mher_ros.learning.relabel import RELABELLING
 from mher_ros.learning.run.arguments import read_config
 from mher_ros.options import describe, dotted, option, OptionError, override
@@ -49,6 +56,7 @@ class AgentConfig:
         False, 'normalise positions and goals by the workspace, not by running statistics'
     )
     mask_constant_inputs: bool = option(False, 'set inputs to 0 that never varied in training')
+    layer_norm: bool = option(False, 'layer normalisation in the hidden layers of the critic')
     actor_learning_rate: float = _rate(1e-3, 'learning rate of the actor (Adam)')
     critic_learning_rate: float = _rate(1e-3, 'learning rate of the critic (Adam)')
     batch: int = _batch(64, 'transitions per update')
@@ -219,8 +227,10 @@ def make_config(
         values['schedule.steps'] = (20 + 30 * episodes) * 100
     if preset == 'precise':
         values['task.threshold'] = round(PRECISION * options.threshold, 6)
-    if preset in DEPLOYED and hasattr(options, 'reachable_goals'):
-        values['task.reachable_goals'] = True
+    if preset in DEPLOYED:
+        values |= TASK_CHANGES.get(task, {})
+        if hasattr(options, 'reachable_goals'):
+            values['task.reachable_goals'] = True
     values |= {**ALGORITHMS[algorithm].changes, **(changes or {})}
     config = override(TrainConfig(task, algorithm, preset, seed, options), values)
     _check_fit(config)

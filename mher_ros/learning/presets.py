@@ -47,6 +47,18 @@ FAST: dict[str, Any] = {
     'schedule.steps': 3000,
     'schedule.until': 0.95,
 }
+REACH: dict[str, Any] = {
+    'agent.hidden': (256, 256),
+    'agent.gamma': 0.97,
+    'agent.layer_norm': True,
+    'relabel.random_share': 0.5,
+    'schedule.episode_steps': 20,
+    'schedule.updates_per_episode': 80,
+    'schedule.warmup_episodes': 3,
+    'schedule.episodes_per_epoch': 10,
+    'schedule.evaluation_goals': 50,
+    'schedule.steps': 15_000,
+}
 ROOMS: dict[str, Any] = {
     **QUICK,
     'agent.hidden': (128, 128, 128),
@@ -70,6 +82,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 DEPLOYED = ('fast', 'precise')  # presets for deployment: they use only reachable goals
+TASK_CHANGES: dict[str, dict[str, Any]] = {'reach': REACH}
+"""Changes of these presets by task: actions of ``reach`` take longer, and move joints."""
 PRECISION = 0.4  # success threshold of ``precise`` relative to the task's
 EPISODES_PER_EPOCH = {'fetch_reach': 5, 'sawyer_reach': 5, 'reacher': 15}
 """Episodes per epoch in the paper, which trains for 30 epochs; 1 for other tasks."""

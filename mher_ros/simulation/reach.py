@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 @dataclasses.dataclass(frozen=True)
 class ReachOptions(TaskOptions):
     robot: str = option('fetch', 'the arm: a name from config/robots, or the path of a YAML file')
-    control_period: float = option(0.04, 'time between two actions [s]', low=0.005, high=1.0)
+    control_period: float = option(0.2, 'time between two actions [s]', low=0.005, high=1.0)
     joint_speed: float = option(
         0.5, 'speed of a joint that an action of 1 asks for [rad/s or m/s]', low=0.01, high=10.0
     )
@@ -108,7 +108,7 @@ class Reach(Task):
     # of the arm. The robot is simulated in this process, unless ``arm`` is given: then the arm is
     # commanded over topics, and this class only defines observations, goals and rewards.
     summary = 'the tool of any robot moves to a position, by actions of its joints or of the tool'
-    default_options = ReachOptions(episode_steps=50, threshold=0.05)
+    default_options = ReachOptions(episode_steps=20, threshold=0.05)
     options: ReachOptions
 
     def __init__(

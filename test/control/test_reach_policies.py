@@ -28,7 +28,9 @@ ROBOTS = ('fetch', 'ur5e')
 
 
 def options(robot, **changes):
-    return ReachOptions(episode_steps=50, threshold=0.05, robot=robot, **changes)
+    return ReachOptions(
+        episode_steps=50, threshold=0.05, robot=robot, control_period=0.04, **changes
+    )
 
 
 @pytest.fixture(scope='module')

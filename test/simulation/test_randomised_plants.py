@@ -273,7 +273,8 @@ def test_the_actions_that_may_be_under_way_are_observed(tmp_path, delays, factor
     text = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
     ranges = f'{{command_delay: {list(delays)}, state_delay: {list(delays)}}}'
     path.write_text(f'{text}\nrandomise: {ranges}\n')
-    task = Reach(ReachOptions(50, 0.05, robot=str(path), randomise=factor))
+    options = ReachOptions(50, 0.05, robot=str(path), randomise=factor, control_period=0.04)
+    task = Reach(options)
     names = [field.name for field in task.interface.observation]
     assert sum(name.startswith('previous_') for name in names) == 6 * count
     assert len(names) == 15 + 6 * count

@@ -19,7 +19,15 @@ WRONG = TrackerOptions(
 
 
 def options(robot='ur5e', tracker=WRONG, **others):
-    return ReachOptions(50, 0.05, robot=robot, tool_pose='topic', tracker=tracker, **others)
+    return ReachOptions(
+        50,
+        0.05,
+        robot=robot,
+        tool_pose='topic',
+        control_period=0.04,
+        tracker=tracker,
+        **others,
+    )
 
 
 def tracked(robot='ur5e', tracker=WRONG):

@@ -92,9 +92,16 @@ class Actor(nn.Module):
 class Critic(nn.Module):
     """Features (B, f) and actions (B, k) to values (B,)."""
 
-    def __init__(self, features: int, action: int, hidden: tuple[int, ...], rng: torch.Generator):
+    def __init__(
+        self,
+        features: int,
+        action: int,
+        hidden: tuple[int, ...],
+        rng: torch.Generator,
+        layer_norm: bool = False,
+    ) -> None:
         super().__init__()
-        self.layers = mlp((features + action, *hidden, 1), rng)
+        self.layers = mlp((features + action, *hidden, 1), rng, layer_norm)
 
     def forward(self, features: Tensor, action: Tensor) -> Tensor:
         return self.layers(torch.cat((features, action), -1)).squeeze(-1)
@@ -124,8 +131,9 @@ class Networks:
     @classmethod
     def build(cls, interface: TaskInterface, agent: AgentConfig, rng: torch.Generator) -> Networks:
         encoder = InputEncoder(interface, agent)
-        actor = Actor(encoder.size, len(interface.action), agent.hidden, rng)
-        critic = Critic(encoder.size, len(interface.action), agent.hidden, rng)
+        sizes = encoder.size, len(interface.action), agent.hidden
+        actor = Actor(*sizes, rng)
+        critic = Critic(*sizes, rng, agent.layer_norm)
         return cls(encoder, actor, critic, target_copy(actor), target_copy(critic))
 
     def modules(self) -> dict[str, nn.Module]:
@@ -139,15 +147,17 @@ class Networks:
             torch._foreach_lerp_(list(target.parameters()), list(network.parameters()), tau)
 
 
-def mlp(sizes: tuple[int, ...], rng: torch.Generator) -> nn.Sequential:
+def mlp(sizes: tuple[int, ...], rng: torch.Generator, layer_norm: bool = False) -> nn.Sequential:
     """Return an MLP with ReLU, Xavier-uniform weights and zero biases."""
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for index, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        if index:
+            layers += [nn.LayerNorm(inputs), nn.ReLU()] if layer_norm else [nn.ReLU()]
         linear = nn.Linear(inputs, outputs)
         nn.init.xavier_uniform_(linear.weight, generator=rng)
         nn.init.zeros_(linear.bias)
-        layers += [linear, nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
+        layers.append(linear)
+    return nn.Sequential(*layers)
 
 
 def ensemble_layers(
