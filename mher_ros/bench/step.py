@@ -1,4 +1,4 @@
-"""How fast fetch_reach steps, against Gymnasium-Robotics' FetchReach-v4."""
+"""How fast fetch_reach steps against FetchReach-v4, and reach on Fetch against fetch_reach."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -10,19 +10,22 @@ from mher_ros.bench.timing import ratio_cell, ratio_figures, Samples, take_turns
 from mher_ros.experiments.tables import Table
 from mher_ros.interface import Vector
 from mher_ros.options import override
+from mher_ros.simulation.reach import Reach
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
 import numpy as np
 from numpy.typing import NDArray
 
-STEPS, GOALS = 1000, 100
+STEPS, REACH_STEPS, GOALS = 1000, 200, 100
 TASK, BASELINE = 'fetch_reach', 'FetchReach-v4'
 TASK_LOOP, BASELINE_LOOP = f'{TASK} in a loop', f'{BASELINE} in a loop'
+REACH, RANDOM = 'reach on fetch', 'reach on fetch, randomised'
+PLANTS = 'Steps with drives, forces and the safety filter, beside the mocap arm of fetch_reach'
 LENGTH = 50  # steps of an episode of the baseline
 
 
 def measure(rounds: int) -> Result:
-    """Time steps of fetch_reach and of FetchReach-v4, and evaluations of 100 goals."""
+    """Time steps of fetch_reach, of FetchReach-v4 and of reach, and evaluations of 100 goals."""
     # Steps are in CPU time. Evaluations are in wall time: the loop tries one goal after the other,
     # as most evaluation code does.
     import gymnasium
@@ -38,6 +41,14 @@ def measure(rounds: int) -> Result:
 
     steppers = {name: partial(_step, env, actions) for name, env in envs.items()}
     samples = take_turns(steppers, rounds)
+    plants: dict[str, Any] = {
+        REACH: make('reach', Reach.default_options),
+        RANDOM: make('reach', override(Reach.default_options, {'randomise': 1.0})),
+    }
+    plant_steppers = {TASK: partial(_step, ours, actions[:REACH_STEPS])}
+    moves = np.random.default_rng(0).uniform(-1, 1, (REACH_STEPS, 7)).astype(np.float32)
+    plant_steppers |= {name: partial(_step, env, moves) for name, env in plants.items()}
+    plant_samples = take_turns(plant_steppers, rounds)
     goals = take_turns(
         {
             'all cores': partial(Evaluator(TASK, options).run, _straight, seeds),
@@ -49,15 +60,22 @@ def measure(rounds: int) -> Result:
     )
     figures = {
         **ratio_figures('ratio', samples, BASELINE, TASK),
+        **ratio_figures('reach_ratio', plant_samples, TASK, REACH),
+        **ratio_figures('reach_randomised_ratio', plant_samples, TASK, RANDOM),
         **ratio_figures('evaluation_ratio_vs_loop', goals, BASELINE_LOOP, 'all cores'),
         **ratio_figures('evaluation_ratio_vs_own_loop', goals, TASK_LOOP, 'all cores'),
         **ratio_figures('evaluation_ratio_vs_one_core', goals, 'one core', 'all cores'),
     }
     tables = (
         _table('Steps', STEPS, 'steps/s of CPU time', samples, BASELINE),
+        _table(PLANTS, REACH_STEPS, 'steps/s of CPU time', plant_samples, TASK),
         _table(f'{GOALS} goals, {LENGTH} steps each', GOALS, 'goals/s', goals, BASELINE_LOOP),
     )
-    raw = {'seconds_of_1000_steps': samples, 'seconds_of_100_goals': goals}
+    raw = {
+        'seconds_of_1000_steps': samples,
+        'seconds_of_200_steps': plant_samples,
+        'seconds_of_100_goals': goals,
+    }
     return Result(figures, tables, raw)
 
 
