@@ -17,7 +17,7 @@ from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION, RobotError, Span
 from mher_ros.robots.workspace import GoalError, place_workspace, point_text, Workspace
 from mher_ros.simulation.home_proposal import HomeProposal, Proposal
 from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.simulation.reach import simulated_robot
+from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.workspace_places import Place, WorkspacePlaces
 import numpy as np
 

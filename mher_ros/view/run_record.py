@@ -12,7 +12,8 @@ from mher_ros.learning.config import load_config
 from mher_ros.learning.run.episodes import read_episodes, RecordedEpisode
 from mher_ros.learning.run.progress import COLUMNS, curve_of
 from mher_ros.simulation.plant import Plant, TaskPlant
-from mher_ros.simulation.reach import Reach, simulated_robot
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.tasks import make
 import numpy as np
 

@@ -4,7 +4,7 @@ import dataclasses
 
 from mher_ros.robots.robot import load_robot, robot_names, Span
 from mher_ros.simulation.drives import POSITION_GAIN
-from mher_ros.simulation.reach import simulated_robot
+from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.urdf_plant import UrdfPlant
 import numpy as np
 import pytest

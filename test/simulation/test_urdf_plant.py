@@ -9,8 +9,9 @@ from mher_ros.robots.model_file import parse_model
 from mher_ros.robots.robot import load_robot, robot_names, Span
 from mher_ros.robots.scene import Obstacle
 from mher_ros.simulation.kinematic_plant import KinematicPlant
-from mher_ros.simulation.reach import Reach, ReachOptions, simulated_robot
+from mher_ros.simulation.reach import Reach, ReachOptions
 from mher_ros.simulation.shapes import visible_shapes
+from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.urdf_plant import UrdfPlant
 from mher_ros.simulation.urdf_writer import link_frames
 import mujoco

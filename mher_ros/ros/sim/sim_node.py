@@ -25,7 +25,7 @@ from mher_ros.ros.sim.plant_obstacles import PlantObstacles
 from mher_ros.ros.sim.tracked_pose import TrackedPose
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.plant import Plant, TaskPlant
-from mher_ros.simulation.reach import simulated_robot
+from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.tracker import link_errors, Tracker, tracker_text, TrackerOptions
 from mher_ros.tasks import PAPER_TASKS
 import numpy as np

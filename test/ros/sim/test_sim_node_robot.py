@@ -9,7 +9,7 @@ from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.model_file import find_file
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common.status import SimulationStatus
-from mher_ros.simulation.reach import simulated_robot
+from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.urdf_scene import with_found_meshes
 import numpy as np
 import pytest
