@@ -10,6 +10,7 @@ from fake_arm import MESSAGES, vector
 from foreign_arms import write_arm
 from mher_ros.files import share_folder
 from mher_ros.policy.onnx_policy import BLANK, seal
+from mher_ros.simulation.reach import ReachOptions
 import numpy as np
 from proportional_policy import write_proportional_policy
 import pytest
@@ -69,10 +70,14 @@ def test_an_arm_is_told_what_its_controller_takes(deploy, output):
     deployed.wait_until_reached()
 
 
-@pytest.mark.parametrize('output', ['joint_trajectory', 'none'])
-def test_a_policy_with_joint_actions_moves_the_arm_that_it_was_trained_on(world, tmp_path, output):
-    joints = write_proportional_policy(tmp_path / 'joints.onnx', 'reach')
-    deployed = DeployedPolicy(world, joints, output)
+@pytest.mark.parametrize(
+    ('action', 'output'),
+    [('joint', 'joint_trajectory'), ('joint', 'none'), ('tool', 'joint_trajectory')],
+)
+def test_a_policy_of_reach_moves_the_arm_that_it_was_trained_on(world, tmp_path, action, output):
+    options = ReachOptions(50, 0.05, action=action)
+    path = write_proportional_policy(tmp_path / 'reach.onnx', 'reach', options)
+    deployed = DeployedPolicy(world, path, output)
     deployed.wait_until_active()
     deployed.arm.wait_for_states(5)
     start = deployed.arm.tool
@@ -262,7 +267,11 @@ def test_what_cannot_be_deployed_ends_the_node_in_a_sentence(world, policy, tmp_
     )
     (tmp_path / 'circle.urdf').write_text(f'<robot name="r">{links}{joints}</robot>')
     moves_joints = write_proportional_policy(tmp_path / 'joints.onnx', 'reach')
+    poses = write_proportional_policy(
+        tmp_path / 'poses.onnx', 'reach', ReachOptions(50, 0.05, goal='pose')
+    )
     cases = [
+        ({'policy': str(poses)}, 1, 'cannot move an arm: expected goals without an orientation'),
         ({'policy': str(endless)}, 1, "endless.onnx: graph: .* got 'Loop'"),
         ({'policy': str(policy), 'robot': str(circle)}, 1, 'is below itself'),
         ({'policy': str(other)}, 1, 'a policy for point2d_large cannot move an arm: expected'),

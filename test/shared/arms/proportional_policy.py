@@ -41,7 +41,7 @@ def _tool_weights(interface):
 
 
 def _joint_weights(env):
-    """Return weights (k, 3): the inverse kinematics of the arm around its initial posture."""
+    """Return weights (k, m): the inverse kinematics of the arm around its initial posture."""
 
     def place(posture):  # where the tool is seen, as a policy that was learnt there knows it
         return env.tracker.true_positions(posture[None])[0] if env.tracker else tool(posture)
@@ -56,7 +56,9 @@ def _joint_weights(env):
         there[joint] += step
         columns.append((place(there) - here) / step)
     scales = np.array([field.scale for field in env.interface.action])
-    return (GAIN * np.linalg.pinv(np.array(columns).T) / scales[:, None]).astype(np.float32)
+    weights = np.zeros((len(scales), len(env.interface.goal)), np.float32)  # 0: an orientation
+    weights[:, :3] = GAIN * np.linalg.pinv(np.array(columns).T) / scales[:, None]
+    return weights
 
 
 def _graph(interface, weights):
