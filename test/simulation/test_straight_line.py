@@ -14,8 +14,8 @@ import pytest
 
 @pytest.mark.parametrize('name', robot_names())
 def test_every_arm_comes_to_rest_at_its_goals_and_touches_nothing(name):
-    task = Reach(ReachOptions(robot=name, episode_steps=100, threshold=0.05))
-    evaluation = evaluate_straight_line(task, range(5))
+    task = Reach(ReachOptions(robot=name, episode_steps=20, control_period=0.2, threshold=0.05))
+    evaluation = evaluate_straight_line(task, range(3))
     assert evaluation.successes.all()
     assert np.median(evaluation.final_errors) < 1e-3
     assert evaluation.final_errors.max() < 3e-3
