@@ -9,7 +9,7 @@ from mher_ros.bench.result import Result
 from mher_ros.experiments.tables import Table
 from mher_ros.options import read_changes
 from mher_ros.policy.onnx_policy import load
-from mher_ros.robots.robot import load_robot, robot_names
+from mher_ros.robots.robot import arm_names, load_robot
 from mher_ros.robots.workspace import place_workspace
 from mher_ros.ros.deploy.goal_trials import GoalTrial, run_goal_trials
 from mher_ros.tasks import task_class
@@ -35,14 +35,14 @@ def measure(
     Send simulated arms to random goals in the workspaces of their policies and their boxes.
 
     sim_node, policy_node and this process communicate by topics alone. A goal counts as reached
-    if the tool ends within the task's own threshold of it. ``robot``: a robot, or all of this
-    package. Without ``policy``, one for ``reach`` is trained on each arm with this seed, and kept;
-    ``set`` changes options of its training. ``controller``: policy, straight_line, or both, one
-    after the other with the same goals.
+    if the tool ends within the task's own threshold of it. ``robot``: a robot, or all arms of
+    this package. Without ``policy``, one for ``reach`` is trained on each arm with this seed, and
+    kept; ``set`` changes options of its training. ``controller``: policy, straight_line, or both,
+    one after the other with the same goals.
     """
     changes = read_changes(set, '--set')
     names = ('policy', 'straight_line') if controller == 'both' else (controller,)
-    robots = robot_names() if robot == ALL else (robot,)
+    robots = arm_names() if robot == ALL else (robot,)
     paths = {
         name: Path(policy) if policy else robot_policy(name, seed, changes) for name in robots
     }

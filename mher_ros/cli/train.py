@@ -110,8 +110,9 @@ TRAIN = Command(
         argument(
             'task',
             f'{", ".join(TASKS)}; the id of a Gymnasium GoalEnv, such as FetchPush-v4; or your '
-            'own class as module:Class',
+            f'own class as module:Class (default {RunArguments().task})',
             metavar='TASK',
+            nargs='?',
         ),
         *RUN_ARGUMENTS,
         argument('--resume', 'continue the run in the folder --out', action='store_true'),
@@ -127,7 +128,11 @@ OPTIONS = Command(
     _options,
     (
         argument(
-            'task', 'task (default fetch_reach)', metavar='TASK', nargs='?', default='fetch_reach'
+            'task',
+            f'task (default {RunArguments().task})',
+            metavar='TASK',
+            nargs='?',
+            default=RunArguments().task,
         ),
         argument('--algorithm', 'algorithm (default mher)', default='mher'),
         argument('--preset', 'preset (default fast)', default='fast'),

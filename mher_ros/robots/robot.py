@@ -163,6 +163,11 @@ def robot_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _robots_folder().glob('*.yaml')))
 
 
+def arm_names() -> tuple[str, ...]:
+    """List the robots of this package without obstacles: each arm once."""
+    return tuple(name for name in robot_names() if not load_robot(name).scene)
+
+
 def load_robot(name_or_path: str | Path) -> Robot:
     """Read a robot of this package by its name, or any other by the path of its YAML file."""
     path = Path(name_or_path)

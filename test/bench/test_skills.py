@@ -53,6 +53,13 @@ def test_a_scene_changes_only_workspace_and_obstacles_and_can_be_moved(panda_wal
     assert walled.scene[0].size == moved.scene[0].size == (0.03, 0.4, 0.26)
 
 
+def test_the_robot_file_with_a_wall_is_that_of_the_scene(tmp_path):
+    scene = load_robot(scene_file('fetch', 'wall', tmp_path))
+    shipped = load_robot('fetch_wall')
+    of_the_file = {'name': '', 'folder': tmp_path, 'description': ''}
+    assert dataclasses.replace(scene, **of_the_file) == dataclasses.replace(shipped, **of_the_file)
+
+
 def test_goals_are_the_same_for_the_same_seed(panda_wall):
     task = task_of(panda_wall)
     once, again, other = (draw_goals(task, seed, 2, 2) for seed in (1, 1, 2))

@@ -21,7 +21,7 @@ def test_up_lists_the_arguments_of_a_system(capsys, flag):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith('train_sim: learn a policy')
     listed = [line.split()[0] for line in lines if ':=' in line]
-    assert listed[:4] == ['task:=fetch_reach', 'robot:=', 'algorithm:=mher', 'preset:=fast']
+    assert listed[:4] == ['task:=reach', 'robot:=', 'algorithm:=mher', 'preset:=fast']
     assert any(', '.join(PAPER_TASKS) in line for line in lines)
 
 

@@ -6,7 +6,7 @@ import math
 from arm_models import load_arm
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.description import DescriptionError
-from mher_ros.robots.robot import load_robot, robot_names
+from mher_ros.robots.robot import arm_names, load_robot
 from mher_ros.simulation.joint_plant import JointPlant
 import mujoco
 import numpy as np
@@ -219,7 +219,7 @@ def test_wrong_numbers_of_joints_are_refused(build):
 # The arms that come with this package
 
 
-@pytest.mark.parametrize('name', robot_names())
+@pytest.mark.parametrize('name', arm_names())
 def test_home_is_within_the_limits(name):
     robot, model = load_arm(name)
     home = np.array([robot.home[name] for name in robot.joints])

@@ -5,7 +5,7 @@ import os
 import time
 
 from mher_ros.errors import MherError
-from mher_ros.robots.robot import load_robot, robot_names, RobotError
+from mher_ros.robots.robot import arm_names, load_robot, robot_names, RobotError
 import pytest
 import yaml
 
@@ -30,7 +30,8 @@ def load(tmp_path):
 
 
 def test_the_arms_come_with_the_package():
-    assert {*robot_names()} == {'fetch', 'kinova', 'panda', 'sawyer', 'so101', 'ur10', 'ur5e'}
+    assert {*arm_names()} == {'fetch', 'kinova', 'panda', 'sawyer', 'so101', 'ur10', 'ur5e'}
+    assert {*robot_names()} == {*arm_names(), 'fetch_wall'}
     for name in robot_names():
         assert load_robot(name).name == name
         assert load_robot(name).description

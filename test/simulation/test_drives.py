@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from mher_ros.robots.robot import load_robot, robot_names, Span
+from mher_ros.robots.robot import arm_names, load_robot, Span
 from mher_ros.simulation.drives import POSITION_GAIN
 from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.urdf_plant import UrdfPlant
@@ -29,7 +29,7 @@ def paths(arm, joint, start, speed):
     return asked, np.array(found)
 
 
-@pytest.mark.parametrize('name', robot_names())
+@pytest.mark.parametrize('name', arm_names())
 def test_each_joint_follows_late_but_exactly_and_moves_no_other_one(name):
     robot = load_robot(name)
     arm = simulated_robot(robot)

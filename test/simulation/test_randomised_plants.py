@@ -4,7 +4,7 @@ import dataclasses
 
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.randomisation import Randomisation
-from mher_ros.robots.robot import load_robot, robot_names
+from mher_ros.robots.robot import arm_names, load_robot
 from mher_ros.simulation.reach import Reach, ReachOptions
 from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.transport import Channel
@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
-ROBOTS = robot_names()
+ROBOTS = arm_names()
 NOMINAL = Randomisation().scaled(0.0)
 
 

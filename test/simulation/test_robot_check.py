@@ -5,7 +5,7 @@ import dataclasses
 from foreign_arms import UR10_HOME, write_arm
 from mher_ros.robots.model_file import find_file
 from mher_ros.robots.outputs import OUTPUTS
-from mher_ros.robots.robot import load_robot, robot_names, RobotError, Span
+from mher_ros.robots.robot import arm_names, load_robot, RobotError, Span
 from mher_ros.simulation.robot_check import draw_check, RobotCheck
 from mher_ros.tasks import make
 from mher_ros.tasks.fetch_reach import FetchReachOptions
@@ -19,7 +19,7 @@ def cube():
     return make('fetch_reach', FetchReachOptions(reachable_goals=True)).interface
 
 
-@pytest.mark.parametrize('name', robot_names())
+@pytest.mark.parametrize('name', arm_names())
 def test_an_arm_that_comes_along_reaches_all_of_its_workspace(name, cube):
     robot = load_robot(name)
     task = robot.simulation_task

@@ -2,7 +2,7 @@
 
 from mher_ros.learning.run.episodes import read_episodes
 from mher_ros.options import OptionError
-from mher_ros.robots.robot import load_robot, robot_names
+from mher_ros.robots.robot import arm_names, load_robot
 from mher_ros.simulation.reach import Reach, ReachOptions
 from mher_ros.simulation.simulated_robot import simulated_robot
 import numpy as np
@@ -23,7 +23,7 @@ def options(**changes):
     return ReachOptions(20, 0.05, **changes)
 
 
-@pytest.mark.parametrize('robot', robot_names())
+@pytest.mark.parametrize('robot', arm_names())
 def test_a_random_start_is_free_with_the_tool_in_the_box_of_goals(robot):
     task = Reach(options(robot=robot, start='random'))
     low, high = np.array(task.interface.goal_low), np.array(task.interface.goal_high)

@@ -2,7 +2,7 @@
 
 from mher_ros.control.reachability import Reachability
 from mher_ros.options import OptionError
-from mher_ros.robots.robot import load_robot, robot_names
+from mher_ros.robots.robot import arm_names, load_robot
 from mher_ros.robots.workspace import GoalError
 from mher_ros.simulation.reach import Reach, ReachOptions
 from mher_ros.simulation.simulated_robot import simulated_robot
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 
-@pytest.mark.parametrize('name', robot_names())
+@pytest.mark.parametrize('name', arm_names())
 def test_every_arm_comes_to_rest_at_its_goals_and_touches_nothing(name):
     task = Reach(ReachOptions(robot=name, episode_steps=20, control_period=0.2, threshold=0.05))
     evaluation = evaluate_straight_line(task, range(3))

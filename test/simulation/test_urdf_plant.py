@@ -6,7 +6,7 @@ from foreign_arms import KINOVA_PLACED, write_arm
 from mher_ros.errors import MherError
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.model_file import parse_model
-from mher_ros.robots.robot import load_robot, robot_names, Span
+from mher_ros.robots.robot import arm_names, load_robot, Span
 from mher_ros.robots.scene import Obstacle
 from mher_ros.simulation.kinematic_plant import KinematicPlant
 from mher_ros.simulation.reach import Reach, ReachOptions
@@ -249,7 +249,7 @@ def test_without_usable_masses_it_is_simulated_without_forces_and_says_so(tmp_pa
     assert str(refused.value) == arm.no_forces
 
 
-@pytest.mark.parametrize('name', robot_names())
+@pytest.mark.parametrize('name', arm_names())
 def test_arms_of_this_package_have_forces_and_contacts(name):
     arm = simulated_robot(load_robot(name))
     assert arm.no_forces == ''

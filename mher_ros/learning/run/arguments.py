@@ -10,17 +10,20 @@ from mher_ros.learning.presets import ALGORITHMS, PRESETS
 from mher_ros.options import option, OptionError
 
 MAX_CONFIG_BYTES = 2**20
-# A copy, because `ros2 launch` may run without what mher_ros.tasks imports; a test compares them.
-TASKS = ('point2d_large', 'point2d_four_room', 'fetch_reach', 'sawyer_reach', 'reacher')
+# Copies, because `ros2 launch` may run without what mher_ros.tasks imports; a test compares them.
+TASKS = ('point2d_large', 'point2d_four_room', 'fetch_reach', 'sawyer_reach', 'reacher', 'reach')
+REACH, ROBOT = 'reach', 'fetch'  # the task of robots, and the robot of its options
 
 
 @dataclasses.dataclass(frozen=True)
 class RunArguments:
     """Arguments of a run: of ``mher train``, of the launch files, and parameters of train_node."""
 
-    task: str = option('fetch_reach', 'task to learn', choices=TASKS)
+    task: str = option(REACH, 'task to learn', choices=TASKS)
     robot: str = option(
-        '', 'learn the task reach on this arm: a name from config/robots, or a YAML file'
+        '',
+        'arm of the task reach: a name from config/robots, or the path of a YAML file; empty: '
+        f'{ROBOT}',
     )
     algorithm: str = option('mher', 'learning algorithm', choices=tuple(ALGORITHMS))
     preset: str = option(

@@ -16,7 +16,7 @@ import mher_ros
 from mher_ros import files
 from mher_ros.files import CHECKPOINT, CONFIG, POLICY, write_atomically
 from mher_ros.learning.config import config_from_dict, load_config, make_config, TrainConfig
-from mher_ros.learning.run.arguments import RunArguments
+from mher_ros.learning.run.arguments import REACH, RunArguments
 from mher_ros.learning.run.progress import CsvProgress, Progress, TensorBoardProgress
 from mher_ros.learning.run.trainer import BUDGETS, Evaluate, StopReason, Trainer
 from mher_ros.options import OptionError, os_errors_as_option_errors, override, read_changes
@@ -77,10 +77,10 @@ def plan_arguments(given: Mapping[str, Any]) -> tuple[TrainConfig, Path]:
     for name in ('steps', 'until', 'max_minutes'):
         if given.get(name, unset := getattr(RunArguments(), name)) != unset:
             changes[f'schedule.{name}'] = given[name]
-    task = given.get('task', 'reach' if robot else RunArguments().task)
+    task = given.get('task', RunArguments().task)
     if robot:
-        if task != 'reach':
-            raise OptionError(f'task must be reach, or left out, with robot {robot}; got {task}')
+        if task != REACH:
+            raise OptionError(f'task must be {REACH}, or left out, with robot {robot}; got {task}')
         changes['task.robot'] = robot
     elif resume and folder is not None and 'task' not in given:
         task = load_config(folder).task_name

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mher_ros.files import CONFIG, share_folder
-from mher_ros.learning.run.arguments import read_config, RunArguments
+from mher_ros.learning.run.arguments import REACH, read_config, ROBOT, RunArguments
 from mher_ros.options import dotted, option, option_text, OptionError, override, read_changes
 from mher_ros.ros.bringup.node_spec import (
     Bringup,
@@ -46,6 +46,8 @@ class TrainSim(Bringup, RunArguments):
         changes: dict[str, Any] = {**read_changes(self.set.split(), 'set')}
         if self.resume:
             task, robot, changes = _arm_of_run(Path(self.out).expanduser())
+        elif task == REACH and not robot:
+            robot = changes.get('task.robot', ROBOT)
         arm: dict[str, bool | int | float | str] = {'stepping': 'lockstep'}
         arm |= {'robot': robot, **_plant(changes)} if robot else {'task': task}
         nodes = [

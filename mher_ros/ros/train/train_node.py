@@ -42,7 +42,7 @@ from std_srvs.srv import Trigger
 class TrainOptions(ObstacleArguments, RunArguments):
     """Parameters of train_node; with ``resume``, defaults mean the values of the run."""
 
-    task: str = option('fetch_reach', 'task to learn', choices=tuple(TASKS))
+    task: str = option(RunArguments().task, 'task to learn', choices=tuple(TASKS))
     stepping: str = option(
         'lockstep',
         'lockstep: a simulation that waits for each command; realtime: with robot, an arm that '

@@ -10,11 +10,12 @@ import sys
 import mher_ros
 from mher_ros import files
 from mher_ros.learning.presets import ALGORITHMS, PRESETS
+from mher_ros.learning.run.arguments import REACH, ROBOT
 from mher_ros.options import OptionError
 from mher_ros.ros.bringup.bringups import BRINGUPS, make_bringup
 from mher_ros.ros.bringup.node_spec import argument_rows, Role
 from mher_ros.ros.bringup.processes import run_bringup
-from mher_ros.tasks import make, PAPER_TASKS
+from mher_ros.tasks import make, PAPER_TASKS, task_class
 import pytest
 
 ROOT = Path(mher_ros.__file__).parent.parent
@@ -50,7 +51,7 @@ def test_a_description_needs_the_standard_library_only():
 
 def test_choices_are_those_of_the_learner():
     rows = {row['name']: row['choices'] for row in argument_rows(make_bringup('train_sim', {}))}
-    assert rows['task'] == tuple(PAPER_TASKS)
+    assert rows['task'] == (*PAPER_TASKS, REACH)
     assert rows['algorithm'] == tuple(ALGORITHMS)
     assert rows['preset'] == tuple(PRESETS)
 
@@ -72,7 +73,7 @@ def test_every_system_has_a_launch_file_a_summary_and_one_main_node_at_most(name
             "unknown key 'tsk'; the keys are algorithm, max_minutes, namespace, out, preset, "
             'resume, robot, rviz, seed, set, steps, task, until, use_sim_time, view, view_port',
         ),
-        ({'task': 'fetch'}, f"task takes one of {', '.join(PAPER_TASKS)}; got 'fetch'"),
+        ({'task': 'fetch'}, f"task takes one of {', '.join(PAPER_TASKS)}, reach; got 'fetch'"),
         ({'seed': 'one'}, "seed takes a whole number, got 'one'"),
         ({'seed': '-1'}, f'seed must be at least 0 and at most {2**63 - 1}, got -1'),
         ({'rviz': 'yes'}, "rviz takes true or false, got 'yes'"),
@@ -136,7 +137,7 @@ def test_a_page_is_served_only_when_asked_for_and_training_goes_on_without_it(no
     page = nodes(view='true', view_port='8090')['view_node']
     assert (page.package, page.executable) == ('mher_ros', 'view_node')
     assert page.role is Role.OPTIONAL
-    assert page.parameters == {'port': 8090, 'robot': ''}
+    assert page.parameters == {'port': 8090, 'robot': 'fetch'}
 
 
 def test_a_run_that_goes_on_goes_on_with_its_own_arm(nodes, tmp_path):
@@ -144,6 +145,16 @@ def test_a_run_that_goes_on_goes_on_with_its_own_arm(nodes, tmp_path):
     found = nodes(resume='true', out=str(tmp_path))
     assert found['sim_node'].parameters['task'] == 'reacher'
     assert found['train_node'].parameters['resume'] is True
+
+
+def test_without_arguments_fetch_learns_to_reach(nodes):
+    found = nodes()
+    assert found['sim_node'].parameters == {'robot': 'fetch', 'stepping': 'lockstep'}
+    learner = found['train_node'].parameters
+    assert (learner['task'], learner['robot']) == ('reach', '')
+    assert task_class(REACH).default_options.robot == ROBOT == 'fetch'
+    moved = nodes(set='task.robot=panda')['sim_node'].parameters
+    assert moved['robot'] == 'panda'
 
 
 def test_a_robot_is_learnt_with_instead_of_a_task_and_again_when_the_run_goes_on(nodes, tmp_path):
