@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 BLIND = 0.02  # commanded displacement without a measured one that starts ``follow_timeout`` [m]
+FROZEN = 0.1  # motion of the tool by the joints while its measured pose stays the same [m]
 JOINT_ERROR = 0.5  # largest distance of a joint from its set-point [rad or m]
 NOTHING: Vector = np.empty(0)
 JUMPS = (Status.JOINTS_JUMPED, Status.CLOCK_JUMPED)
@@ -106,6 +107,7 @@ class CommandPath:
         """Whether the pose of the tool is measured."""
         self.tracked: Vector | None = None
         """Its measured position (3,) [m] in the frame of goals; None until the first pose."""
+        self._tool_then: Vector | None = None  # position of the tool at the last change of it
         self.period = 1.0 / command_rate
         """Time between two commands [s]."""
         self.makes_ahead = True
@@ -235,14 +237,20 @@ class CommandPath:
 
     def take_pose(self, now: float, stamp: int, position: Vector) -> None:
         """Take a measured position (3,) [m] of the tool, stamped ``stamp`` [ns]."""
-        if self.monitor.take_pose(now, stamp, position):
-            self.tracked = position
+        if not self.monitor.take_pose(now, stamp, position):
+            return
+        is_same = self.tracked is not None and np.array_equal(position, self.tracked)
+        if not is_same or self._tool_then is None:
+            self._tool_then = self.tool
+        elif self.tool is not None and (moved := length(self.tool - self._tool_then)) > FROZEN:
+            self.monitor.take_frozen_pose(now, moved)
+        self.tracked = position
 
     def restart(self) -> None:
         """Reset states and goal, but not a stop."""
         self.monitor.restart()
         self.is_moving, self.positions, self._tool = False, NOTHING, None
-        self.tracked = None
+        self.tracked = self._tool_then = None
         self._resting.clear()
         self._has_left = True
 

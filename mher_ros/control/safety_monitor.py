@@ -38,7 +38,9 @@ class Status(enum.Enum):
     STALE_POSE = 'the measured pose of the tool is no longer received'
     BAD_POSE = 'the measured pose of the tool cannot be used'
     POSE_JUMPED = 'the measured pose of the tool jumped'
+    POSE_FROZEN = 'the measured pose of the tool stays the same while the arm moves'
     TWO_STATE_SOURCES = 'joint states come from more than one publisher'
+    TWO_POSE_SOURCES = 'measured poses of the tool come from more than one publisher'
     OTHER_COMMANDER = 'another node can command the arm'
     NO_SUBSCRIBER = 'no node receives the commands'
     CLOCK_STOPPED = 'the simulated clock has stopped'
@@ -282,6 +284,14 @@ class SafetyMonitor:
         """Record a measured pose that cannot be used."""
         self.judge(now)
         self._interrupt_pose(Status.BAD_POSE, reason)
+        self._settle()
+
+    def take_frozen_pose(self, now: float, moved: float) -> None:
+        """Record that the measured pose stayed the same while the tool moved by ``moved`` [m]."""
+        self.judge(now)
+        reason = f'by the joints it moved by {moved:.3f} m'
+        self._drop(Status.POSE_FROZEN, f'{reason}; the goal is dropped')
+        self._interrupt_pose(Status.POSE_FROZEN, reason)
         self._settle()
 
     def take_bad_state(self, now: float, reason: str) -> None:

@@ -45,14 +45,15 @@ class Arm:
             pose_timeout=0.2,
         )
         self.path, self.now, self.goal = self.controller.path, 0.0, task.reset(seed=1)[0]
-        self.path.makes_ahead, self.sees = False, True
+        self.path.makes_ahead, self.sees, self.frozen = False, True, None
         self.run(1.0)
 
     def run(self, seconds):
         for _ in range(round(seconds / PERIOD)):
             stamp = round(self.now * SECOND)
             if self.sees:
-                self.path.take_pose(self.now, stamp, self.task.tracked)
+                seen = self.task.tracked if self.frozen is None else self.frozen
+                self.path.take_pose(self.now, stamp, seen)
             self.path.take_state(self.now, stamp, *self.task.joint_state())
             command = self.path.tick(self.now)
             self.task.advance(None if command is None else command.joint_positions)
@@ -96,6 +97,18 @@ def test_a_lost_pose_interrupts_the_motion_as_lost_joint_states_do(policy):
     arm.run(1.5)
     assert not arm.path.monitor.has_goal
     assert arm.path.monitor.last_drop == 'stale_pose'
+
+
+def test_a_pose_that_stays_the_same_while_the_arm_moves_drops_the_goal(policy):
+    arm = Arm(policy)
+    arm.go(1)
+    arm.run(0.3)
+    arm.frozen, start = arm.task.tracked, arm.path.tool
+    arm.run(1.5)
+    assert not arm.path.monitor.has_goal
+    assert arm.path.monitor.last_drop == 'pose_frozen'
+    assert not arm.path.is_moving
+    assert np.linalg.norm(arm.path.tool - start) < 0.2
 
 
 def monitor():

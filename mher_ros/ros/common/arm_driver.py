@@ -18,7 +18,7 @@ from mher_ros.robots.robot import Robot, ROBOT_DESCRIPTION
 from mher_ros.ros.common.arm_clock import ArmClock
 from mher_ros.ros.common.arm_output import ArmOutput
 from mher_ros.ros.common.diagnostics import Latency
-from mher_ros.ros.common.graph_watch import GraphWatch, StateSources
+from mher_ros.ros.common.graph_watch import GraphWatch, PoseSources, StateSources
 from mher_ros.ros.common.polled_topic import BEST_EFFORT, LATCHED, PolledTopic
 from mher_ros.ros.common.process import StopRequest
 from mher_ros.ros.common.raw_messages import (
@@ -69,6 +69,7 @@ class ArmDriver:
         if path.is_tracked:
             self._poses = PolledTopic(node, PoseStamped, robot.tool_pose.topic, BEST_EFFORT)
             self._pose_reader = PoseReader(robot.tool_pose.frame)
+            self._pose_sources = PoseSources(robot.tool_pose.frame)
         self._commands: ArmOutput | None = None
         if output != 'none':
             topic = robot.topics.commands[output]
@@ -213,7 +214,10 @@ class ArmDriver:
         """Pass the newest measured pose of the tool to the command path, if there is one."""
         if self._poses is None:
             return
-        for raw in self._poses.take_all(0.0)[-1:]:
+        raws, arrived = self._poses.take_all(0.0), time.monotonic()
+        for raw, info in zip(raws, self._poses.infos, strict=True):
+            self._pose_sources.take(arrived, raw, info)
+        for raw in raws[-1:]:
             try:
                 self.path.take_pose(now, *self._pose_reader.read(raw))
             except MessageError as error:
@@ -247,6 +251,8 @@ class ArmDriver:
             monitor.interrupt(Status.CLOCK_STOPPED, 'use_sim_time is set, but /clock has stopped')
         elif self._sources.are_several(time.monotonic()):
             monitor.interrupt(Status.TWO_STATE_SOURCES, f'more than one on {self._states.topic}')
+        elif self._poses is not None and self._pose_sources.are_several(time.monotonic()):
+            monitor.interrupt(Status.TWO_POSE_SOURCES, f'more than one on {self._poses.topic}')
         elif other is not None:
             monitor.interrupt(Status.OTHER_COMMANDER, other)
         elif self.path.is_moving and self.subscribers == 0:

@@ -1,4 +1,4 @@
-"""Checks that an arm has one commander and one source of joint states."""
+"""Checks that an arm has one commander, and one source of joint states and of poses."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from mher_ros.ros.common.arm_clock import STEADY
-from mher_ros.ros.common.raw_messages import JointStateReader, MessageError
+from mher_ros.ros.common.raw_messages import JointStateReader, MessageError, PoseReader
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -18,7 +18,7 @@ UNKNOWN = '_NODE_NAME_UNKNOWN_'  # node of a publisher that discovery has not fo
 LATE = 16  # messages of the same publisher that may overtake one
 SIGNS = 2  # signs that prove a second source: a driver that is restarted gives one
 LOST = 64  # messages of a publisher that may be lost in a row
-ARM_DIFFERENCE = 0.05  # change of a joint that may be the difference of two arms [rad or m]
+DIFFERENCE = 0.05  # change that may be the difference of two sources [rad or m]
 
 
 class GraphWatch:
@@ -63,28 +63,26 @@ class GraphWatch:
         )
 
 
-class StateSources:
+class Sources:
     """
-    Detects whether the joint states of one arm come from more than one publisher.
+    Detects whether the messages of one topic come from more than one publisher.
 
-    Call ``take`` with every message, in the order of arrival; those of other joints are ignored.
+    Call ``take`` with every message, in the order of arrival; those of others are ignored.
     Each publisher numbers its messages. So numbers that decrease repeatedly are those of two
     publishers, and so are numbers that continue where they were before they decreased. If the
-    middleware gives no numbers, joints that jump back and forth are the sign.
+    middleware gives no numbers, places that jump back and forth are the sign.
     """
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        self._marks = [_encoded(name) for name in joint_names]
-        self._reader = JointStateReader(joint_names, needs_velocities=False)
+    def __init__(self) -> None:
         self._recent: deque[int] = deque(maxlen=2 * LATE)
         self._newest = self._sent = 0
         self._left = -LOST  # the number before the last decrease
-        self._positions: deque[NDArray[np.float64]] = deque(maxlen=2)
+        self._places: deque[NDArray[np.float64]] = deque(maxlen=2)
         self._signs: deque[float] = deque(maxlen=SIGNS)
 
     def take(self, now: float, raw: bytes, info: Mapping[str, Any]) -> None:
         """Take a serialised message and rclpy's info about it; ``now`` of any clock [s]."""
-        if not any(mark in raw for mark in self._marks):
+        if not self._counts(raw):
             return
         number = info['publication_sequence_number']
         signs = self._decreases(number, info) if number else self._alternates(raw)
@@ -93,6 +91,14 @@ class StateSources:
     def are_several(self, now: float) -> bool:
         """Return whether there are, or recently were, several sources."""
         return len(self._signs) == SIGNS and now - self._signs[0] <= KEPT
+
+    def _counts(self, raw: bytes) -> bool:
+        """Return whether a message is of the source that is watched."""
+        return True
+
+    def _place(self, raw: bytes) -> NDArray[np.float64]:
+        """Return positions [rad or m] that move steadily; MessageError: there are none."""
+        raise NotImplementedError
 
     # Both return the number of signs of a second source that a message gives.
 
@@ -111,12 +117,38 @@ class StateSources:
 
     def _alternates(self, raw: bytes) -> int:
         try:
-            _, positions, _ = self._reader.read(raw)
+            place = self._place(raw)
         except MessageError:
             return 0  # SafetyMonitor reports it
-        last = [np.abs(positions - before).max() for before in self._positions]
-        self._positions.append(positions)
-        return int(len(last) == 2 and last[1] > ARM_DIFFERENCE and last[0] < 0.5 * last[1])
+        last = [np.abs(place - before).max() for before in self._places]
+        self._places.append(place)
+        return int(len(last) == 2 and last[1] > DIFFERENCE and last[0] < 0.5 * last[1])
+
+
+class StateSources(Sources):
+    """Detects whether the joint states of one arm come from more than one publisher."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        super().__init__()
+        self._marks = [_encoded(name) for name in joint_names]
+        self._reader = JointStateReader(joint_names, needs_velocities=False)
+
+    def _counts(self, raw: bytes) -> bool:
+        return any(mark in raw for mark in self._marks)
+
+    def _place(self, raw: bytes) -> NDArray[np.float64]:
+        return self._reader.read(raw)[1]
+
+
+class PoseSources(Sources):
+    """Detects whether the measured poses of a tool come from more than one publisher."""
+
+    def __init__(self, frame: str) -> None:
+        super().__init__()
+        self._reader = PoseReader(frame)
+
+    def _place(self, raw: bytes) -> NDArray[np.float64]:
+        return self._reader.read(raw)[1]
 
 
 def _encoded(name: str) -> bytes:

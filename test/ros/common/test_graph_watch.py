@@ -1,6 +1,7 @@
 """A second source of an arm's joint states is told from a restart, a late message, a gripper."""
 
-from mher_ros.ros.common.graph_watch import KEPT, StateSources
+from geometry_msgs.msg import PoseStamped
+from mher_ros.ros.common.graph_watch import KEPT, PoseSources, StateSources
 import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -24,12 +25,25 @@ class Source:
             'source_timestamp': int((now + self.shift) * SECOND),
         }
         self.number += 1
-        return serialize_message(state), about
+        return serialize_message(self.content(now, state)), about
+
+    def content(self, now, state):
+        return state
+
+
+class Tracker(Source):
+    """A publisher of poses."""
+
+    def content(self, now, state):
+        pose = PoseStamped()
+        pose.header.frame_id = 'camera'
+        pose.pose.position.x = state.position[0]
+        return pose
 
 
 class Watched:
-    def __init__(self):
-        self.sources, self.now = StateSources(NAMES), 0.0
+    def __init__(self, sources=None):
+        self.sources, self.now = sources or StateSources(NAMES), 0.0
 
     def take(self, message):
         self.sources.take(self.now, *message)
@@ -63,6 +77,16 @@ def test_a_second_source_is_noticed(watched, is_numbered, first, shift, period):
     other = Source(first=first, shift=shift, place=1.0, is_numbered=is_numbered)
     began = watched.now
     assert watched.run(1.0, (arm, 1), (other, period)) <= began + 0.3
+
+
+@pytest.mark.parametrize('is_numbered', [True, False])
+@pytest.mark.parametrize('period', [1, 3])
+def test_a_second_source_of_poses_is_noticed(is_numbered, period):
+    watched, tracker = Watched(PoseSources('camera')), Tracker(is_numbered=is_numbered)
+    assert watched.run(2.0, (tracker, 1)) is None
+    other = Tracker(place=0.08, is_numbered=is_numbered)
+    began = watched.now
+    assert watched.run(1.0, (tracker, 1), (other, period)) <= began + 0.3
 
 
 def test_it_is_forgotten_when_it_has_gone(watched):

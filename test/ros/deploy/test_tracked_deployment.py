@@ -1,5 +1,7 @@
 """A policy that sees a measured pose of the tool, on a simulated arm that is not as its model."""
 
+import time
+
 from geometry_msgs.msg import PointStamped, PoseStamped
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common.status import ACCEPTED, DeploymentStatus, point_of
@@ -8,6 +10,7 @@ from mher_ros.simulation.tracker import TrackerOptions
 import numpy as np
 from proportional_policy import write_proportional_policy
 import pytest
+from ros_process import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -81,3 +84,19 @@ def test_a_node_without_the_pose_accepts_no_goal(world, tmp_path):
     deployed.statuses.wait_for(lambda status: status.state == 'no_pose', after=0)
     goal = deployed.task.reset(seed=1)[0]['desired_goal']
     assert deployed.send(goal).answer == 'no_pose'
+
+
+def test_two_publishers_of_poses_close_to_each_other_stop_the_arm(world, tmp_path):
+    deployed = Deployed(world, tmp_path)
+    deployed.statuses.wait_for(lambda status: status.state == 'no_goal', after=0)
+    goal = deployed.task.reset(seed=1)[0]['desired_goal']
+    assert deployed.send(goal).answer == ACCEPTED
+    other, end = deployed.peer.talk(PoseStamped, 'marker'), time.monotonic() + PATIENCE
+    while deployed.statuses.messages[-1].state != 'two_pose_sources':
+        assert time.monotonic() < end, deployed.statuses.messages[-1]
+        pose = deployed.poses.messages[-1]
+        pose.pose.position.x += 0.03  # less than what a jump is
+        other.publish(pose)
+        time.sleep(0.02)
+    assert deployed.send(goal).answer == 'two_pose_sources'
+    assert deployed.statuses.messages[-1].goal is None
