@@ -41,9 +41,12 @@ def measure(rounds: int) -> Result:
 
     steppers = {name: partial(_step, env, actions) for name, env in envs.items()}
     samples = take_turns(steppers, rounds)
+    same_period = override(
+        Reach.default_options, {'control_period': ours.interface.control_period}
+    )
     plants: dict[str, Any] = {
-        REACH: make('reach', Reach.default_options),
-        RANDOM: make('reach', override(Reach.default_options, {'randomise': 1.0})),
+        REACH: make('reach', same_period),
+        RANDOM: make('reach', override(same_period, {'randomise': 1.0})),
     }
     plant_steppers = {TASK: partial(_step, ours, actions[:REACH_STEPS])}
     moves = np.random.default_rng(0).uniform(-1, 1, (REACH_STEPS, 7)).astype(np.float32)
