@@ -36,6 +36,7 @@ JOINTS = 'joint_displacement'  # meaning of actions that move joints
 JOINT_POSITION, JOINT_VELOCITY = 'position_', 'velocity_'
 """What the names of observed joints begin with."""
 SAMPLES = 8  # postures in which the kinematics of two arms are compared
+DIGITS = 12  # of the digest of a robot file
 SAME = 0.005  # largest distance of their tools [m]
 
 
@@ -206,6 +207,12 @@ def _digest(robot: Robot) -> str:
         content.append(json.dumps(values))
     content.sort()
     return hashlib.sha256('\n'.join(content).encode()).hexdigest()
+
+
+def robot_digest(robot: Robot) -> str:
+    """Return the first digits of a digest of what a robot file says, wherever it is."""
+    content = dataclasses.replace(robot, folder=Path(), description='', scene=())
+    return hashlib.sha256(f'{content!r}{_digest(robot)}'.encode()).hexdigest()[:DIGITS]
 
 
 def velocity_unit(field: Field, interface: TaskInterface) -> float:

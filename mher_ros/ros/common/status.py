@@ -249,6 +249,12 @@ class SimulationStatus(ObstacleStatus):
     """Factor of the ranges that the plant is drawn from; 0: it is the nominal one."""
     tracker: str = ''
     """With a measured pose of the tool: what differs from the model, or ``nothing``."""
+    robot_file: str = ''
+    """First digits of a digest of the robot file's content; empty: the arm is that of a task."""
+    delay: float = 0.0
+    """Delay of commands [s]."""
+    lag: float = 0.0
+    """Time constant of the joints' lag [s]."""
 
 
 @dataclasses.dataclass(frozen=True)

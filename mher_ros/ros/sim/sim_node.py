@@ -5,6 +5,7 @@ import threading
 import time
 from typing import Any
 
+from mher_ros.control.fit import robot_digest
 from mher_ros.interface import Vector
 from mher_ros.options import option, OptionError
 from mher_ros.robots.arm_model import ArmModel
@@ -142,10 +143,10 @@ class SimNode(Node):
         self._plant: Plant
         self._input: ActionInput | RobotInput
         self._tracker: tuple[Robot, Tracker] | None = None
-        self._errors = ''
+        self._errors = self._digest = ''
         if options.robot:
             robot = load_robot(options.robot)
-            self._name = robot.name
+            self._name, self._digest = robot.name, robot_digest(robot)
             self._errors = tracker_text(robot, options.tracker)
             links = link_errors(robot, options.tracker)
             arm = self._plant = simulated_robot(
@@ -320,6 +321,9 @@ class SimNode(Node):
                 between,
                 randomise=self.options.randomise,
                 tracker=self._errors,
+                robot_file=self._digest,
+                delay=self.options.delay,
+                lag=self.options.lag,
                 **({} if self._obstacles is None else self._obstacles.figures()),
             )
 

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
+from mher_ros.control.fit import robot_digest
 from mher_ros.errors import ArmError, EpisodeLostError, StopRequested
 from mher_ros.interface import Vector
 from mher_ros.options import option_text, OptionError
@@ -323,6 +324,9 @@ class RobotLink(LockstepLink):
         self._period = round(task.command_period * SECOND)
         self._expected = {
             'arm': robot.name,
+            'robot_file': robot_digest(load_robot(task.options.robot)),
+            'delay': 0.0,
+            'lag': 0.0,
             'commands': 'positions',
             'randomise': task.options.randomise,
             'tracker': tracker_text(robot, task.options.tracker),

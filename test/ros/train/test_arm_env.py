@@ -3,6 +3,7 @@
 from arm_episodes import actions_for, assert_same
 from mher_ros.errors import ArmError, EpisodeLostError, StopRequested
 from mher_ros.learning.run.session import start_training
+from mher_ros.robots.robot import load_robot
 from mher_ros.ros.train import lockstep_link
 from mher_ros.ros.train.arm_env import ArmEvaluator
 from mher_ros.ros.train.lockstep_link import ArmSilentError, LockstepLink, RobotLink
@@ -160,6 +161,26 @@ def test_an_arm_whose_plants_are_drawn_otherwise_is_told(world):
     task = make('reach', ReachOptions(50, 0.05, robot='ur5e', randomise=1.0))
     env = world.arm(RobotLink, task)
     with pytest.raises(ArmError, match=r'an arm with randomise 1.0 is expected.*one with 0.5'):
+        env.reset(seed=1)
+
+
+@pytest.mark.parametrize('late', [{'delay': 0.05}, {'lag': 0.1}])
+def test_an_arm_that_moves_later_than_the_tasks_is_refused(world, late):
+    world.sim_node(robot='ur5e', **late)
+    env = world.arm(RobotLink, make('reach', ReachOptions(robot='ur5e')))
+    [(what, given)] = late.items()
+    with pytest.raises(ArmError, match=f'an arm with {what} 0.0 is expected.*one with {given}'):
+        env.reset(seed=1)
+
+
+def test_an_arm_of_the_same_name_from_another_robot_file_is_refused(world, tmp_path):
+    source = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
+    other = tmp_path / 'ur5e.yaml'
+    other.write_text(f'{source}\nscene: {{floor: {{shape: plane, position: [0, 0, -0.3]}}}}\n')
+    node = world.node('sim_node', robot=str(other), stepping='lockstep')
+    node.wait_for('ur5e: .* joints, commanded by')
+    env = world.arm(RobotLink, make('reach', ReachOptions(robot='ur5e')))
+    with pytest.raises(ArmError, match='an arm with robot_file [0-9a-f]{12} is expected'):
         env.reset(seed=1)
 
 
