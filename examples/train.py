@@ -1,8 +1,8 @@
-"""Train a policy for the Fetch arm, load it, and evaluate it on 100 goals."""
+"""Train Fetch to reach with its joints, load the policy, and evaluate it on 100 goals."""
 
 import mher_ros
 
-run = mher_ros.train('fetch_reach', preset='precise', seed=0)
+run = mher_ros.train('reach', options={'task.robot': 'fetch'}, seed=0)
 print(f'{run.env_steps} environment steps, ended by {run.stop_reason}')
 
 policy = mher_ros.load(run.policy)

@@ -1,34 +1,37 @@
-"""The demonstration: learn to reach, deploy the policy, draw the results."""
+"""The demonstration: learn to reach around a wall, deploy the policy, compare, draw."""
 
+from concurrent.futures import ThreadPoolExecutor
 import contextlib
 import csv
 import os
 from pathlib import Path
 import shutil
 import sys
-from typing import Any
 
-from matplotlib.figure import Figure
+from mher_ros.bench.skill_scenes import draw_goals, is_blocked
+from mher_ros.demo_pictures import draw_curve_and_paths, film_motions
+from mher_ros.experiments.tables import markdown, Table
 from mher_ros.files import POLICY, PROGRESS
+from mher_ros.interface import Vector
+from mher_ros.learning.config import make_config
 from mher_ros.options import OptionError, os_errors_as_option_errors
-from mher_ros.policy import load
-from mher_ros.policy.onnx_policy import OnnxPolicy
-from mher_ros.robots.robot import load_robot
-from mher_ros.robots.workspace import place_workspace
 from mher_ros.ros.bringup.node_process import node_process
 from mher_ros.ros.bringup.processes import run_bringup
 from mher_ros.ros.deploy.goal_trials import GoalTrial, run_goal_trials
-from mher_ros.simulation.joint_plant import JointPlant
-from mher_ros.tasks import task_class
-from mher_ros.tasks.rendering import RenderingError, SceneRenderer
-import mujoco
+from mher_ros.simulation.reach import Reach
+from mher_ros.tasks import make
+from mher_ros.tasks.rendering import RenderingError
 import numpy as np
 
 MARK = '.mher_demo'
 """Empty file that marks the folder of a demonstration, which the next one may remove."""
-ROBOT = 'fetch'
-TESTED = 40  # goals of an evaluation during training
-GOALS = 20  # goals of the deployed arm
+ROBOT = 'fetch_wall'
+STEPS = 4000  # most environment steps of training
+UNTIL, TESTED = 0.95, 40  # success rate that ends training, goals of an evaluation
+EPISODES = 30  # between two evaluations, which take longer than these
+BEHIND, OTHERS = 10, 10  # numbers of goals of the deployed arm
+WANTED = 0.9  # share of the goals that the policy should reach
+LINE = 'straight_line'
 
 
 def run_demo(folder: Path, seed: int = 0, view: bool = False) -> int:
@@ -49,58 +52,115 @@ def run_demo(folder: Path, seed: int = 0, view: bool = False) -> int:
 
 def _run(folder: Path, seed: int) -> int:
     print(
-        f'1/3  A simulated Fetch arm learns to reach with MHER (seed {seed}).\n'
-        '     The arm and the learner are two ROS nodes, which communicate by topics alone.\n'
-        f'     They stop when 95 % of {TESTED} new goals are reached within 2 cm, in two\n'
-        '     successive evaluations.',
+        f'1/3  A simulated Fetch arm learns to reach over a wall with MHER (seed {seed}).\n'
+        '     Actions move its seven joints. The arm and the learner are two ROS nodes, which\n'
+        f'     communicate by topics alone. They stop when {100.0 * UNTIL:.0f} % of {TESTED} new '
+        'goals are\n'
+        f'     reached within 5 cm, in two successive evaluations, or after {STEPS} steps.',
         flush=True,
     )
     values = {
-        'task': 'fetch_reach',
-        'preset': 'precise',
+        'robot': ROBOT,
         'seed': seed,
+        'steps': STEPS,
+        'until': UNTIL,
         'out': str(folder),
-        'set': f'schedule.evaluation_goals={TESTED}',
+        'set': f'schedule.evaluation_goals={TESTED} schedule.episodes_per_epoch={EPISODES}',
     }
     code = run_bringup('train_sim', values)
     if code != 0 or not (folder / POLICY).exists():
         print('training has written no policy')
         return code or 1
+    goals = BEHIND + OTHERS
     print(
-        '2/3  The exported policy.onnx moves another Fetch, with simulated drives on its joints.\n'
-        f'     It is sent {GOALS} goals, as RViz would send them.',
+        '2/3  The exported policy.onnx moves a simulated Fetch in real time. Beside it, another\n'
+        '     one moves straight to the same goals, through the same safety filter.\n'
+        f'     Each is sent {goals} goals, as RViz would send them, {BEHIND} of them behind the '
+        'wall.',
         flush=True,
     )
-    policy = load(folder / POLICY)
-    space = place_workspace(policy.interface, load_robot(ROBOT))
-    goals = np.random.default_rng(seed).uniform(space.low, space.high, (GOALS, 3))
-    threshold = task_class(policy.interface.task).default_options.threshold
-    trials = run_goal_trials(ROBOT, folder / POLICY, goals, threshold)
-    print('3/3  Drawing the learning curve, the paths of the tool, and the arm.')
+    task = _task()
+    behind, others = draw_goals(task, seed, BEHIND, OTHERS)
+    trials = _move(folder / POLICY, np.concatenate((behind, others)), task)
+    print('3/3  Drawing the learning curve, the paths of the tools, and a film.', flush=True)
     rows = list(csv.DictReader((folder / PROGRESS).read_text().splitlines()))
     written = [folder / POLICY, folder / PROGRESS, folder / 'demo.png']
-    _draw(folder / 'demo.png', rows, trials)
+    draw_curve_and_paths(folder / 'demo.png', rows, trials, task.robot)
     try:
-        # The table hides the least of the highest goal.
-        highest = max(trials, key=lambda trial: float(trial.goal[2]))
-        written.append(_draw_arm(folder / 'arm.png', highest, policy))
+        film_motions(folder / 'demo.gif', trials, task)
+        written.append(folder / 'demo.gif')
     except RenderingError as error:
-        print(f'     No picture of the arm: {error}')
+        print(f'     No film of the arms: {error}')
     steps = int(rows[-1]['env_steps'])
-    robot_time = steps * policy.interface.control_period
-    reached = sum(trial.error <= threshold for trial in trials)
-    middle = float(np.median([trial.error for trial in trials]))
-    print(f'\nlearnt in   {steps} steps, {robot_time:.0f} s of robot time')
-    print(
-        f'reached     {reached} of {GOALS} goals within {1000.0 * threshold:.0f} mm, '
-        f'median error {1000.0 * middle:.1f} mm'
-    )
+    robot_time = steps * task.interface.control_period
+    print(f'\nlearnt in {steps} steps, {robot_time:.0f} s of robot time\n')
+    print(markdown(_table(trials, task)))
     print('\nwritten:', *(f'  {os.path.relpath(path)}' for path in written), sep='\n')
-    print(f'\nnext: mher up deploy_sim policy:={os.path.relpath(folder / POLICY)}')
-    if reached < 0.9 * GOALS:
-        print('the policy reaches fewer than 90 % of its goals: it should reach more')
+    where = os.path.relpath(folder / POLICY)
+    print(f'\nnext: mher up deploy_sim robot:={ROBOT} policy:={where}')
+    if sum(_reached(trial, task) for trial in trials['policy']) < WANTED * goals:
+        print(
+            f'the policy reaches fewer than {100.0 * WANTED:.0f} % of its goals: it should '
+            'reach more'
+        )
         return 1
     return 0
+
+
+def _task() -> Reach:
+    """Return the task that is trained; its goals are those of the deployed arms."""
+    task = make('reach', make_config('reach', changes={'task.robot': ROBOT}).task)
+    assert isinstance(task, Reach)
+    return task
+
+
+def _move(policy: Path, goals: Vector, task: Reach) -> dict[str, list[GoalTrial]]:
+    """Send goals (g, 3) [m] to two arms at once, with the policy and straight, each from home."""
+
+    def run(controller: str) -> list[GoalTrial]:
+        # The page shows the nodes without a namespace.
+        namespace = '' if controller == 'policy' else f'/{controller}'
+        return run_goal_trials(
+            ROBOT,
+            policy,
+            goals,
+            task.interface.success_threshold,
+            controller=controller,
+            from_home=True,
+            namespace=namespace,
+        )
+
+    names = ('policy', LINE)
+    with ThreadPoolExecutor(len(names)) as threads:
+        return dict(zip(names, threads.map(run, names), strict=True))
+
+
+def _reached(trial: GoalTrial, task: Reach) -> bool:
+    """Return whether the tool is at its goal, and on the same side of the wall."""
+    is_near = trial.error <= task.interface.success_threshold
+    return is_near and not is_blocked(task.arm, trial.tool_path[-1], trial.goal)
+
+
+def _table(trials: dict[str, list[GoalTrial]], task: Reach) -> Table:
+    """Return what each controller reached and touched; goals behind the wall come first."""
+    rows = []
+    for name, found in trials.items():
+        reached = [_reached(trial, task) for trial in found]
+        errors = [
+            1e3 * trial.error for trial, is_there in zip(found, reached, strict=True) if is_there
+        ]
+        rows.append(
+            (
+                name.replace('_', ' '),
+                f'{sum(reached[:BEHIND])} of {BEHIND}',
+                f'{sum(reached[BEHIND:])} of {len(found) - BEHIND}',
+                str(sum(not trial.accepted for trial in found)),
+                str(sum(trial.contacts or 0 for trial in found)),
+                f'{np.median(errors):.1f} mm' if errors else '',
+            )
+        )
+    header = ('controller', 'behind the wall', 'others', 'refused', 'contacts', 'median error')
+    return Table('', header, tuple(rows))
 
 
 def _hand_over(policy: Path) -> None:
@@ -123,33 +183,3 @@ def _clear(folder: Path) -> None:
         if any(folder.iterdir()):
             raise OptionError(f'{folder} is not empty and no demonstration: choose another folder')
         (folder / MARK).touch()
-
-
-def _draw(path: Path, rows: list[dict[str, str]], trials: list[GoalTrial]) -> None:
-    figure = Figure(figsize=(11, 4.5), layout='constrained')
-    curve = figure.add_subplot(1, 2, 1)
-    steps = [float(row['env_steps']) for row in rows]
-    curve.plot(steps, [100.0 * float(row['success_rate']) for row in rows], 'o-')
-    curve.set(xlabel='environment steps, warm-up counted', ylabel='goals reached [%]')
-    curve.set(ylim=(0, 103), xlim=(0, None), title='Learning')
-    curve.grid(alpha=0.3)
-    space: Any = figure.add_subplot(1, 2, 2, projection='3d')
-    for trial in trials:
-        (line,) = space.plot(*trial.tool_path.T, lw=1.5)
-        space.scatter(*trial.goal, color=line.get_color(), marker='*', s=70)
-    space.set(xlabel='x [m]', ylabel='y [m]', zlabel='z [m]', title='Tool paths to goals')
-    figure.savefig(path, dpi=110)
-
-
-def _draw_arm(path: Path, trial: GoalTrial, policy: OnnxPolicy) -> Path:
-    """Draw the arm as it was at the end of a trial."""
-    import imageio.v3 as iio
-
-    plant = JointPlant(policy.interface.task)
-    renderer = SceneRenderer(plant.model, plant.camera)
-    plant.data.qpos[:] = [trial.joints[name] for name in plant.command_names]
-    mujoco.mj_forward(plant.model, plant.data)
-    picture = renderer.render(plant.data, trial.goal, policy.interface.success_threshold)
-    renderer.close()
-    iio.imwrite(path, picture)
-    return path

@@ -28,6 +28,7 @@ def node_process(
     *,
     namespace: str = '',
     module: str = 'mher_ros.ros',
+    log_level: str = 'info',
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a node of ``module``, yield its process, and end it afterwards."""
     # Messages stay on this machine unless ROS_AUTOMATIC_DISCOVERY_RANGE is set.
@@ -35,6 +36,7 @@ def node_process(
     given = [
         word for key, value in parameters.items() for word in ('-p', f'{key}:={as_text(value)}')
     ]
+    given += ['--log-level', log_level]
     if namespace:
         given += ['-r', f'__ns:={namespace}']
     process = subprocess.Popen(

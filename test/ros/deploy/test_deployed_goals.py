@@ -1,11 +1,8 @@
-"""Goals that the demonstration and ``bench deploy`` draw are goals that the arm may go to."""
+"""Goals that ``bench deploy`` draws are goals that the arm may go to."""
 
-import shutil
-
-from mher_ros import demo
 from mher_ros.bench import deploy
 from mher_ros.policy import load
-from mher_ros.robots.robot import load_robot, robot_names
+from mher_ros.robots.robot import arm_names, load_robot
 from mher_ros.ros.deploy.goal_trials import GoalTrial
 import numpy as np
 import pytest
@@ -28,8 +25,7 @@ def drawn(monkeypatch):
         goals.extend(wanted)
         raise DrawnError
 
-    for module in (demo, deploy):
-        monkeypatch.setattr(module, 'run_goal_trials', run_goal_trials)
+    monkeypatch.setattr(deploy, 'run_goal_trials', run_goal_trials)
     return goals
 
 
@@ -57,31 +53,20 @@ def test_the_benchmark_draws_goals_that_the_arm_may_go_to(drawn, policy, robot):
     assert_allowed(drawn, robot, policy)
 
 
-def test_the_demonstration_draws_goals_that_the_arm_may_go_to(
-    drawn, policy, tmp_path, monkeypatch
-):
-    def train(system, values):
-        shutil.copy(policy, values['out'])
-        return 0
-
-    monkeypatch.setattr(demo, 'run_bringup', train)
-    monkeypatch.setattr(demo, 'GOALS', DRAWN)
-    with pytest.raises(DrawnError):
-        demo.run_demo(tmp_path / 'demo')
-    assert_allowed(drawn, demo.ROBOT, policy)
-
-
 def test_all_robots_are_in_one_table_with_the_straight_line_beside(policy, monkeypatch):
     """No arm is started: each trial ends at its goal."""
 
     def run_goal_trials(robot, path, wanted, *_, **__):
-        return [GoalTrial(goal, 0.0, 0.0, 1.0, goal[None], {}, True) for goal in wanted]
+        return [
+            GoalTrial(goal, 0.0, 0.0, 1.0, np.ones(1), goal[None], [{}], True, 0)
+            for goal in wanted
+        ]
 
     monkeypatch.setattr(deploy, 'run_goal_trials', run_goal_trials)
     result = deploy.measure('all', 3, 0, str(policy))
-    assert set(result.figures['robots']) == set(result.samples) == set(robot_names())
+    assert set(result.figures['robots']) == set(result.samples) == set(arm_names())
     (table,) = result.tables
     controllers = ('policy', 'straight_line')
-    expected = [(robot, name) for robot in robot_names() for name in controllers]
+    expected = [(robot, name) for robot in arm_names() for name in controllers]
     assert [row[:2] for row in table.rows] == expected
     assert all(one['reached'] == 3 for one in result.figures['robots'].values())
