@@ -150,19 +150,8 @@ def check_robot(interface: TaskInterface, robot: Robot, output: str) -> None:
     trained = interface.arm
     if trained is None or not interface.is_for_one_arm:
         return
-    if trained.joints != robot.joints:
-        raise FitError(
-            f'a policy for the joints of robot {robot.name} ({", ".join(robot.joints)}) is '
-            f'expected; this one was trained on {trained.robot}, with {", ".join(trained.joints)}'
-        )
-    digest = _digest(robot)
-    if trained.scene != digest:
-        described = {True: 'obstacles', False: 'no obstacles'}
-        raise FitError(
-            'a policy that was trained with the obstacles in the scene of '
-            f'robot {robot.name} is expected; it was trained on {trained.robot} with other ones '
-            f'({described[bool(trained.scene)]} there, {described[bool(digest)]} here)'
-        )
+    _check_joints(trained, robot.name, robot.joints)
+    _check_scene(trained, robot.name, _digest(robot))
     outputs = [name for name, one in OUTPUTS.items() if one.of_joints or not one.message]
     if output not in outputs:
         raise FitError(
@@ -176,7 +165,36 @@ def check_kinematics(interface: TaskInterface, arm: ArmModel) -> None:
     trained = interface.arm
     if trained is None or not interface.is_for_one_arm:
         return
-    there, here = np.array(trained.tool_samples), np.array(_tool_samples(arm))
+    _check_samples(trained, _tool_samples(arm))
+
+
+def check_same_arm(trained: TrainedArm, here: TrainedArm) -> None:
+    """Raise FitError unless joints, kinematics and obstacles are those of training."""
+    _check_joints(trained, here.robot, here.joints)
+    _check_scene(trained, here.robot, here.scene)
+    _check_samples(trained, here.tool_samples)
+
+
+def _check_joints(trained: TrainedArm, robot: str, joints: tuple[str, ...]) -> None:
+    if trained.joints != joints:
+        raise FitError(
+            f'a policy for the joints of robot {robot} ({", ".join(joints)}) is '
+            f'expected; this one was trained on {trained.robot}, with {", ".join(trained.joints)}'
+        )
+
+
+def _check_scene(trained: TrainedArm, robot: str, digest: str) -> None:
+    if trained.scene != digest:
+        described = {True: 'obstacles', False: 'no obstacles'}
+        raise FitError(
+            'a policy that was trained with the obstacles in the scene of '
+            f'robot {robot} is expected; it was trained on {trained.robot} with other ones '
+            f'({described[bool(trained.scene)]} there, {described[bool(digest)]} here)'
+        )
+
+
+def _check_samples(trained: TrainedArm, samples: tuple[tuple[float, ...], ...]) -> None:
+    there, here = np.array(trained.tool_samples), np.array(samples)
     far = np.inf
     if there.shape == here.shape:
         far = float(np.linalg.norm(there - here, axis=1).max())

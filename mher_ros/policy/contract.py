@@ -19,6 +19,7 @@ import numpy as np
 
 CONTRACT_KEY = 'mher_ros.contract'  # name of the ONNX metadata entry that holds the contract
 FORMAT_VERSION = 4
+REWRITE = 'write the file again from its run with `mher export RUN`, or train again'
 MOST_CHARACTERS = 2**20
 DEEPEST = 20  # levels of objects and lists
 LARGEST = 1e9  # of all numbers that the interface holds
@@ -60,8 +61,10 @@ class Contract:
         # First: another version may have other entries.
         version = values.get('format_version')
         if type(version) is not int or version != FORMAT_VERSION:
+            older = type(version) is int and 0 < version < FORMAT_VERSION
             raise PolicyFileError(
                 f'contract: expected format version {FORMAT_VERSION}, got {version!r}'
+                + (f', of an older mher_ros: {REWRITE}' if older else '')
             )
         _check_keys('contract', values, cls)
         _check_finite('contract', values)

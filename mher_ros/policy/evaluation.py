@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from mher_ros.control.fit import check_same_arm, FitError
 from mher_ros.options import dotted, OptionError, override
 from mher_ros.policy.contract import PolicyFileError
 from mher_ros.policy.onnx_policy import OnnxPolicy
@@ -74,14 +75,22 @@ def make_task(policy: OnnxPolicy) -> Task:
     except OptionError as error:
         raise PolicyFileError(f'the task of this policy is unknown here: {error}') from error
     task = make(name, options)
+    there, here = policy.interface.arm, task.interface.arm
+    if there is not None and here is not None:
+        try:
+            check_same_arm(there, here)
+        except FitError as error:
+            raise PolicyFileError(f'this policy is for another {name}: {error}') from None
     expected = dataclasses.asdict(policy.interface)
-    for key, here in dataclasses.asdict(task.interface).items():
-        there = expected[key]
+    for key, found in dataclasses.asdict(task.interface).items():
+        wanted = expected[key]
+        if key == 'arm' and (there is None) == (here is None):
+            continue
         # The workspace is simulated, and differs slightly between processors.
         tolerance = 1e-3 * task.interface.success_threshold
-        is_close = key in WORKSPACE and np.allclose(here, there, rtol=0.0, atol=tolerance)
-        if here != there and not is_close:
+        is_close = key in WORKSPACE and np.allclose(found, wanted, rtol=0.0, atol=tolerance)
+        if found != wanted and not is_close:
             raise PolicyFileError(
-                f'this policy is for another {name}: expected {key} {there}, got {here}'
+                f'this policy is for another {name}: expected {key} {wanted}, got {found}'
             )
     return task

@@ -267,6 +267,10 @@ def _read(path: Path, settings: Settings) -> Robot:
     )
     workspace.finish()
     settings.finish()
+    pose, topics = config.tool_pose, config.topics
+    others = (topics.joint_states, topics.robot_description, *topics.commands.values())
+    if pose.is_tracked and pose.topic in others:
+        raise SettingsError(f'tool_pose.topic is a topic of its own; got {pose.topic!r}')
     missing = [name for name in joints if config.home and name not in config.home]
     if missing:
         raise SettingsError(f'home names every joint of joints, or none; {missing} are missing')

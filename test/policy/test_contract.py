@@ -171,6 +171,11 @@ def test_other_version_is_told_before_anything_else(version):
     assert repr(version) in str(error.value)
 
 
+def test_what_to_do_with_a_file_of_an_older_version_is_told():
+    with pytest.raises(PolicyFileError, match='got 3, of an older mher_ros: .*mher export RUN'):
+        Contract.from_json(json.dumps({'format_version': 3}))
+
+
 def test_missing_version_is_told():
     with pytest.raises(PolicyFileError, match='expected format version 4, got None'):
         Contract.from_json('{}')

@@ -9,6 +9,7 @@ from mher_ros.policy.evaluation import (
     EVALUATION_STREAM,
     make_task,
 )
+from mher_ros.robots.robot import load_robot
 from mher_ros.simulation.reach import ReachOptions
 from mher_ros.simulation.tracker import TrackerOptions
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
@@ -128,3 +129,19 @@ def test_a_policy_with_a_measured_pose_is_evaluated_on_the_arm_of_its_training(t
     policy = load(write_proportional_policy(tmp_path / 'policy.onnx', 'reach', options))
     policy.contract = dataclasses.replace(policy.contract, training={'config': stored})
     assert make_task(policy).options == options
+
+
+@pytest.mark.parametrize('action', ['joint', 'tool'])
+def test_a_policy_is_not_evaluated_with_other_obstacles_than_it_was_trained_with(tmp_path, action):
+    robot = tmp_path / 'mine.yaml'
+    source = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
+    robot.write_text(source)
+    options = ReachOptions(robot=str(robot), action=action)
+    policy = load(write_proportional_policy(tmp_path / 'a.onnx', 'reach', options))
+    training = {'config': {'task': dataclasses.asdict(options)}}
+    policy.contract = dataclasses.replace(policy.contract, training=training)
+    assert make_task(policy).interface == policy.interface
+    wall = '{shape: box, position: [0.5, 0.0, 0.1], size: [0.05, 0.2, 0.2]}'
+    robot.write_text(f'{source}\nscene: {{wall: {wall}}}\n')
+    with pytest.raises(PolicyFileError, match='another reach: .*no obstacles there, obstacles'):
+        make_task(policy)

@@ -225,6 +225,9 @@ def test_a_robot_cannot_be_changed(load):
         robot.home['elbow'] = 2.0
 
 
+TAKEN = '{source: topic, topic: joint_states}'  # a topic of another type
+
+
 def test_the_pose_of_the_tool_can_be_measured(tmp_path):
     source = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
     path = tmp_path / 'seen.yaml'
@@ -233,7 +236,7 @@ def test_the_pose_of_the_tool_can_be_measured(tmp_path):
     assert pose.is_tracked
     assert (pose.topic, pose.frame, pose.timeout) == ('marker', 'left_eye', 0.2)
     assert not load_robot('ur5e').tool_pose.is_tracked
-    for wrong in ('{source: camera}', '{timeout: 0.0}', "{frame: ''}", '{axis: z}'):
+    for wrong in ('{source: camera}', '{timeout: 0.0}', "{frame: ''}", '{axis: z}', TAKEN):
         path.write_text(f'{source}\ntool_pose: {wrong}\n')
         with pytest.raises(RobotError, match='tool_pose'):
             load_robot(path)

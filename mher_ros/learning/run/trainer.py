@@ -1,6 +1,7 @@
 """The training loop: episodes, updates, evaluations, checkpoints."""
 
 from collections.abc import Callable, Sequence
+import dataclasses
 import enum
 import json
 import math
@@ -8,9 +9,10 @@ from pathlib import Path
 import time
 from typing import Any
 
+from mher_ros.control.fit import check_same_arm, FitError
 from mher_ros.errors import ArmError, EpisodeLostError, MherError, StopRequested, TRIES
 from mher_ros.files import CHECKPOINT, EPISODES
-from mher_ros.interface import TaskInterface
+from mher_ros.interface import TaskInterface, TrainedArm
 from mher_ros.learning.baselines.plangan import PlanGanAgent
 from mher_ros.learning.config import RngStream, TrainConfig
 from mher_ros.learning.core.agent import Agent
@@ -96,6 +98,7 @@ class Trainer:
                     raise CheckpointError(
                         f'the checkpoint {path} is of a run whose {key} was {found}, not {value}'
                     )
+            self._check_arm(state)
             self._load_state_dict(state)
         except MherError:
             raise
@@ -110,6 +113,21 @@ class Trainer:
             self._recorder.resume(self._folder / EPISODES, self.episodes, steps)
         except EpisodesError as error:
             self._report('warning', f'earlier episodes cannot be displayed: {error}')
+
+    def _check_arm(self, state: dict[str, Any]) -> None:
+        """Refuse an arm whose robot file has changed: the contract of the policy would not say."""
+        there, here = json.loads(state.get('arm', 'null')), self._arm
+        if there is None or here is None:  # a task's own arm, or an older checkpoint
+            return
+        names = {'joints': tuple(there['joints']), 'tool_samples': there['tool_samples']}
+        try:
+            check_same_arm(TrainedArm(**{**there, **names}), here)
+        except FitError as error:
+            raise CheckpointError(f'the checkpoint is of a run on another arm: {error}') from None
+
+    @property
+    def _arm(self) -> TrainedArm | None:
+        return getattr(self._env.interface, 'arm', None)
 
     def _load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what ``save`` wrote; any other state raises one of ``STATE_ERRORS``."""
@@ -145,6 +163,7 @@ class Trainer:
             self._report('warning', f'cannot write {self._folder / EPISODES}: {error.strerror}')
         state = {
             'config': json.dumps(_fixed_options(self._config)),
+            'arm': json.dumps(self._arm and dataclasses.asdict(self._arm)),
             'agent': self.agent.state_dict(),
             'rows': self.rows,
             'best': self.best,

@@ -15,6 +15,7 @@ from mher_ros.learning.run.checkpoint import CheckpointError
 from mher_ros.learning.run.session import export_run
 from mher_ros.learning.run.trainer import StopReason
 from mher_ros.options import OptionError, override
+from mher_ros.robots.robot import load_robot
 import pytest
 from tiny_runs import TINY
 from training_runs import (
@@ -63,6 +64,22 @@ def test_an_eased_threshold_goes_on_where_it_was(tiny, tmp_path, cycles):
     assert resumed.agent.easing == trainer.agent.easing
     assert rows(parted) == rows(whole)
     assert same_policy(parted, whole)
+
+
+def test_a_run_is_not_resumed_or_exported_with_other_obstacles_than_it_had(tiny, tmp_path):
+    # What the policy was trained with would be said wrongly.
+    robot, folder = tmp_path / 'mine.yaml', tmp_path / 'run'
+    source = (load_robot('ur5e').folder / 'ur5e.yaml').read_text()
+    robot.write_text(source)
+    config = tiny(task='reach', task__robot=str(robot))
+    run(folder, config, asked_to_stop=stop_after(1))
+    wall = '{shape: box, position: [0.5, 0.0, 0.1], size: [0.05, 0.2, 0.2]}'
+    robot.write_text(f'{source}\nscene: {{wall: {wall}}}\n')
+    for use in (lambda: run(folder, config, resume=True), lambda: export_run(folder)):
+        with pytest.raises(CheckpointError, match='another arm: .*no obstacles there, obstacles'):
+            use()
+    robot.write_text(source)
+    run(folder, config, resume=True, asked_to_stop=stop_after(0))
 
 
 PLANNING = {
