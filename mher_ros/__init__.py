@@ -3,7 +3,7 @@ Learn goal-reaching policies for robot arms with MHER, and run them.
 
     import mher_ros
 
-    run = mher_ros.train('fetch_reach', steps=2000)
+    run = mher_ros.train('reach', steps=2000)
     policy = mher_ros.load(run.policy)
     print(mher_ros.evaluate(policy))
 """
