@@ -34,6 +34,7 @@ WAITED_FOR = (
     *OBSTACLES,
 )
 """Statuses that may end without intervention before an episode."""
+LATE = 0.04  # delay of an action up to which the following one comes earlier, not later [s]
 OUTSIDE = 0.02  # largest distance of the tool outside its box at the start [m]
 PATIENCE = 0.05  # longest time between two checks whether to stop [s]
 SHORT = 0.001  # time between two readings of the arm's clock [s]
@@ -96,7 +97,7 @@ class RealTimeLink(ArmLink):
             )
         self._period = task.interface.control_period
         self._due = 0.0
-        self.repeats = 0  # number of control periods without an action in time
+        self.repeats = 0  # number of actions that came too late
         self.ended_by = ''  # code of the stop that ended the run
         self._failure: Exception | None = None
         self._over = threading.Event()
@@ -126,7 +127,7 @@ class RealTimeLink(ArmLink):
         """Carry out an action (k,) and return the state one control period later."""
         with self.driver.lock:
             now = self.driver.clock.now()
-            if now - self._due > self._period:
+            if now - self._due > min(LATE, self._period):
                 self.repeats += 1
                 self._due = now
             self._check_moving()

@@ -84,6 +84,15 @@ def test_the_arm_moves_as_it_is_asked_and_rests_when_nobody_asks_any_longer(lear
     )
 
 
+def test_an_action_that_is_late_by_less_than_a_period_has_a_whole_period_of_its_own(learner):
+    # Otherwise the model would learn that it moves the arm less.
+    learner.env.step(np.zeros(6, np.float32))
+    missed = learner.link.repeats
+    time.sleep(0.6 * learner.task.interface.control_period)
+    learner.env.step(np.zeros(6, np.float32))
+    assert learner.link.repeats == missed + 1
+
+
 def test_a_stop_brakes_the_arm_and_ends_the_run_which_does_not_move_it_again(learner):
     learner.move()
     learner.latch.set('a test')
