@@ -118,6 +118,11 @@ class Reach(Task):
         if arm is None:
             self._plant = plant = simulated_robot(robot, displaced=displaced, randomise=randomise)
         self.arm = arm or ArmModel(robot, self._simulated().description(robot.name))
+        if plant and robot.scene and self.arm.collision is None:
+            raise OptionError(
+                f'robot {robot.name} has obstacles (scene), which nothing avoids: '
+                'collision.enabled true is expected, as goals and motions must keep away from them'
+            )
         self.command_period = plant.period if plant else 1.0 / robot.command_rate
         """Time between two commands to the arm [s]."""
         self.commands_per_step = max(1, round(given.control_period / self.command_period))

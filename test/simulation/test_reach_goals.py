@@ -135,3 +135,11 @@ def test_a_measured_pose_of_the_tool_goes_with_joint_actions_and_positions():
 def test_policies_for_poses_are_refused_on_an_arm_in_a_sentence():
     with pytest.raises(FitError, match='expected goals without an orientation.*got 0.2 rad'):
         check_fit(poses('ur5e').interface)
+
+
+def test_obstacles_that_nothing_avoids_are_refused(tmp_path):
+    path = tmp_path / 'blind.yaml'
+    source = (load_robot('fetch').folder / 'fetch_wall.yaml').read_text()
+    path.write_text(f'{source}\ncollision: {{enabled: false}}\n')
+    with pytest.raises(OptionError, match='robot blind has obstacles .*collision.enabled true'):
+        make('reach', ReachOptions(robot=str(path)))
