@@ -9,7 +9,7 @@ from mher_ros.control.action_decoder import ActionDecoder
 from mher_ros.control.command_path import CommandPath
 from mher_ros.control.motion import length, Motion, ToolVelocity
 from mher_ros.control.observation import Observer
-from mher_ros.control.safety_monitor import SafetyOptions
+from mher_ros.control.safety_monitor import MOST_PATIENCE, SafetyOptions
 from mher_ros.interface import TaskInterface
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.workspace import Workspace
@@ -186,7 +186,8 @@ class GoalController:
 
 def _patient(safety: SafetyOptions, interface: TaskInterface) -> SafetyOptions:
     """Return options that allow a motion around an obstacle, first away from the goal."""
-    timeout = PATIENCE * interface.episode_steps * interface.control_period
+    episode = interface.episode_steps * interface.control_period
+    timeout = min(PATIENCE * episode, MOST_PATIENCE)
     if not 0.0 < safety.progress_timeout < timeout:
         return safety
     return dataclasses.replace(safety, progress_timeout=timeout)

@@ -22,6 +22,7 @@ PROGRESS = 0.001  # decrease of the distance from the goal that counts as progre
 POSE_SPEED, POSE_SLACK = 3.0, 0.1
 """Speed of the tool [m/s], and distance within any time [m], beyond which its pose has jumped."""
 FARTHEST_POSE = 100.0  # largest coordinate of a measured position [m]
+MOST_PATIENCE = 600.0  # longest time without progress that options may allow [s]
 JUMP_SLACK = 0.05  # change of a joint that is no jump within any time [rad or m]
 
 
@@ -118,7 +119,7 @@ class SafetyOptions:
         2.0,
         'time without progress after which a goal is dropped [s]; 0: never',
         low=0.0,
-        high=600.0,
+        high=MOST_PATIENCE,
     )
 
 

@@ -12,6 +12,7 @@ from mher_ros.control.fit import (
 )
 from mher_ros.control.goal_controller import GoalController
 from mher_ros.control.observation import Observer
+from mher_ros.control.safety_monitor import MOST_PATIENCE
 from mher_ros.interface import previous_fields
 from mher_ros.policy.onnx_policy import load
 from mher_ros.robots.arm_model import ArmModel
@@ -312,3 +313,17 @@ def test_tool_actions_move_the_set_point_of_the_tool():
     assert 0.02 < moved[0] < 0.06  # it accelerates first
     assert np.abs(moved[1:]).max() < 0.005
     np.testing.assert_allclose(observation[3:], (0.125, 0.0, 0.0), atol=0.02)
+
+
+def test_policies_of_long_episodes_have_the_longest_time_that_the_monitor_allows(policies):
+    file, arm = load_arm('ur5e')
+    interface = dataclasses.replace(policies['ur5e'].interface, episode_steps=100_000)
+    space = place_workspace(interface, file)
+    controller = GoalController(policies['ur5e'], interface, arm, space, 'joint_position')
+    monitor, zeros = controller.path.monitor, np.zeros(len(arm.state_names))
+    monitor.take_state(0.0, 0, zeros, zeros)
+    monitor.take_goal(0.0)
+    for now in (0.0, MOST_PATIENCE - 1.0, MOST_PATIENCE + 1.0):
+        assert monitor.has_goal
+        monitor.approach(now, 1.0, 0.05)
+    assert monitor.last_drop == 'no_progress'
