@@ -146,7 +146,8 @@ def test_the_drives_overcome_friction():
 
 @pytest.mark.parametrize('robot', ROBOTS)
 def test_the_drives_carry_a_payload_that_they_do_not_know(robot):
-    light, heavy = drawn(robot), drawn(robot, payload=2.0)
+    mass = 0.2 if robot == 'so101' else 2.0  # a heavy one moves this arm far
+    light, heavy = drawn(robot), drawn(robot, payload=mass)
     for arm in (light, heavy):
         for _ in range(300):
             arm.advance(None)
@@ -154,8 +155,10 @@ def test_the_drives_carry_a_payload_that_they_do_not_know(robot):
     jacobian = np.zeros((3, model.nv))
     body = model.body('payload').id
     mujoco.mj_jacBody(model, data, jacobian, None, body)
-    weight = jacobian.T @ (0.0, 0.0, 2.0 * 9.81)
-    np.testing.assert_allclose(data.qfrc_actuator - light.data.qfrc_actuator, weight, atol=0.2)
+    weight = jacobian.T @ (0.0, 0.0, mass * 9.81)
+    np.testing.assert_allclose(
+        data.qfrc_actuator - light.data.qfrc_actuator, weight, atol=0.1 * mass
+    )
     sag = light.tool_pose()[0][2] - heavy.tool_pose()[0][2]
     assert 1e-5 < sag < 0.05
 
