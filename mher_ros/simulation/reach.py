@@ -1,6 +1,5 @@
 """The task ``reach``: the tool of any robot moves to a position."""
 
-import dataclasses
 import math
 from typing import Any
 
@@ -15,84 +14,19 @@ from mher_ros.interface import (
     TaskInterface,
     Vector,
 )
-from mher_ros.options import option, OptionError
-from mher_ros.robots.arm_model import ArmModel, axes_of, POSE_JOINTS
-from mher_ros.robots.randomisation import MOST_RANDOM
-from mher_ros.robots.robot import load_robot, Robot
+from mher_ros.options import OptionError
+from mher_ros.robots.arm_model import ArmModel, axes_of
 from mher_ros.robots.workspace import reach_workspace
 from mher_ros.simulation.controlled_arm import ControlledArm
 from mher_ros.simulation.random_starts import RandomStarts
 from mher_ros.simulation.reach_goals import ReachGoals
+from mher_ros.simulation.reach_options import check_options, ReachOptions
 from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.tracker import link_errors, Tracker, TrackerOptions
 from mher_ros.tasks.task import Array, Observation, Task, TaskOptions
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-
-
-@dataclasses.dataclass(frozen=True)
-class ReachOptions(TaskOptions):
-    robot: str = option('fetch', 'the arm: a name from config/robots, or the path of a YAML file')
-    control_period: float = option(0.2, 'time between two actions [s]', low=0.005, high=1.0)
-    joint_speed: float = option(
-        0.5, 'speed of a joint that an action of 1 asks for [rad/s or m/s]', low=0.01, high=10.0
-    )
-    randomise: float = option(
-        0.0,
-        'each episode has another plant, drawn from its seed; 1: from the ranges of the robot '
-        'file, 0.5: from half of them, 0: always the nominal plant',
-        low=0.0,
-        high=MOST_RANDOM,
-    )
-    start: str = option(
-        'home',
-        'joint positions at the start of an episode; random: drawn, with the tool in the box of '
-        'goals; last: where the training episode before ended, and home in evaluations',
-        choices=('home', 'random', 'last'),
-    )
-    action: str = option(
-        'joint',
-        'joint: actions move the joints; tool: the tool, which keeps its orientation',
-        choices=('joint', 'tool'),
-    )
-    tool_speed: float = option(
-        0.25,
-        'speed of the tool that an action of 1 asks for on each axis [m/s]',
-        low=0.01,
-        high=2.0,
-    )
-    goal: str = option(
-        'position',
-        'position: goals are positions of the tool; pose: with an orientation',
-        choices=('position', 'pose'),
-    )
-    turn_threshold: float = option(
-        0.2,
-        'pose: largest angle to the orientation of the goal that is a success [rad]',
-        low=1e-3,
-        high=3.0,
-    )
-    turn: float = option(
-        0.5,
-        'pose: largest angle between the orientation of a goal and that at home [rad]',
-        low=0.01,
-        high=3.0,
-    )
-    tool_pose: str = option(
-        'robot',
-        'topic: the pose of the tool is measured, no kinematics are used; robot: as its file says',
-        choices=('robot', 'kinematics', 'topic'),
-    )
-    tracker: TrackerOptions = TrackerOptions()
-
-    def load_robot(self) -> Robot:
-        """Return the robot with the source of the tool's pose that is chosen."""
-        robot = load_robot(self.robot)
-        if self.tool_pose == 'robot':
-            return robot
-        chosen = dataclasses.replace(robot.tool_pose, source=self.tool_pose)
-        return dataclasses.replace(robot, tool_pose=chosen)
 
 
 class Reach(Task):
@@ -157,7 +91,7 @@ class Reach(Task):
         self.tracked = np.zeros(3)
         """The latest measured position of the tool, in the frame of the goals [m]."""
         self._moves_joints, self._has_poses = given.action == 'joint', given.goal == 'pose'
-        _check_fit(given, self.arm, self._is_tracked)
+        check_options(given, self.arm, self._is_tracked)
         self._goals = ReachGoals(
             robot,
             self.arm,
@@ -318,24 +252,6 @@ class Reach(Task):
             *(Field(f'position_{name}', unit) for name, unit in units.items()),
             *(Field(f'velocity_{name}', f'{unit}/s') for name, unit in units.items()),
         ), tuple(Field(name, units[name], scale=scale) for name in self.arm.joint_names)
-
-
-def _check_fit(options: ReachOptions, arm: ArmModel, is_tracked: bool) -> None:
-    """Raise OptionError if action and goal do not fit each other, or the arm."""
-    if is_tracked and (options.action, options.goal) != ('joint', 'position'):
-        raise OptionError(
-            'where the pose of the tool is measured, task.action must be joint and task.goal '
-            f'position; got {options.action} and {options.goal}'
-        )
-    if options.goal == 'pose' and options.action == 'tool':
-        raise OptionError(
-            'task.goal=pose needs task.action=joint: a motion of the tool keeps its orientation'
-        )
-    if options.goal == 'pose' and (count := len(arm.joint_names)) < POSE_JOINTS:
-        raise OptionError(
-            f'task.goal=pose needs an arm with at least {POSE_JOINTS} joints; that of '
-            f'{options.robot} has {count}: it reaches positions, not poses'
-        )
 
 
 def _axes(name: str, unit: str, **values: Any) -> tuple[Field, ...]:

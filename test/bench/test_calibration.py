@@ -2,7 +2,8 @@
 
 from mher_ros.bench import calibration
 from mher_ros.bench.wrong_lines import final_errors, NominalLine, SeenLine
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.tracker import TrackerOptions
 import pytest
 

@@ -6,7 +6,8 @@ import time
 
 from mher_ros.control.command_path import CommandPath
 from mher_ros.control.motion import JointVelocities, ToolVelocity
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 import numpy as np
 
 HELD = 20

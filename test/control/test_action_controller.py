@@ -4,7 +4,8 @@ from mher_ros.control.action_controller import ActionController
 from mher_ros.control.safety_monitor import Status
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 import numpy as np
 
 PERIOD = 0.008

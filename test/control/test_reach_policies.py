@@ -19,7 +19,7 @@ from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.scene import Obstacle
 from mher_ros.robots.workspace import place_workspace
 from mher_ros.simulation.dynamic_arm import DynamicArm
-from mher_ros.simulation.reach import ReachOptions
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.tasks import make
 import numpy as np
 from proportional_policy import write_proportional_policy

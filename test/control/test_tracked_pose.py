@@ -8,7 +8,8 @@ from mher_ros.control.safety_monitor import SafetyMonitor, SafetyOptions, Status
 from mher_ros.policy.onnx_policy import load
 from mher_ros.robots.robot import load_robot, ToolPose
 from mher_ros.robots.workspace import GoalError, place_workspace
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.tracker import TrackerOptions
 import numpy as np
 from proportional_policy import write_proportional_policy

@@ -10,7 +10,7 @@ from mher_ros.policy.evaluation import (
     make_task,
 )
 from mher_ros.robots.robot import load_robot
-from mher_ros.simulation.reach import ReachOptions
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.tracker import TrackerOptions
 from mher_ros.tasks.rollouts import episode_seed, Evaluator
 from proportional_policy import write_proportional_policy

@@ -5,7 +5,8 @@ import dataclasses
 from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.randomisation import Randomisation
 from mher_ros.robots.robot import arm_names, load_robot
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.transport import Channel
 import mujoco

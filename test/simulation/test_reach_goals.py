@@ -7,7 +7,7 @@ from mher_ros.interface import ORIENTATION
 from mher_ros.options import OptionError
 from mher_ros.robots.arm_model import axes_of
 from mher_ros.robots.robot import load_robot
-from mher_ros.simulation.reach import ReachOptions
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.tasks import make
 import numpy as np
 import pytest

@@ -3,7 +3,8 @@
 from mher_ros.learning.run.episodes import read_episodes
 from mher_ros.options import OptionError
 from mher_ros.robots.robot import arm_names, load_robot
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.simulated_robot import simulated_robot
 import numpy as np
 import pytest

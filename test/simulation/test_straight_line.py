@@ -4,7 +4,8 @@ from mher_ros.control.reachability import Reachability
 from mher_ros.options import OptionError
 from mher_ros.robots.robot import arm_names, load_robot
 from mher_ros.robots.workspace import GoalError
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.straight_line import evaluate_straight_line
 from mher_ros.tasks import make

@@ -4,7 +4,8 @@ import dataclasses
 
 from mher_ros.options import OptionError
 from mher_ros.robots.robot import load_robot
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.tracker import link_errors, TrackerOptions
 from mher_ros.tasks.rollouts import Evaluator

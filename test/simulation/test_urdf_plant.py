@@ -9,7 +9,8 @@ from mher_ros.robots.model_file import parse_model
 from mher_ros.robots.robot import arm_names, load_robot, Span
 from mher_ros.robots.scene import Obstacle
 from mher_ros.simulation.kinematic_plant import KinematicPlant
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.shapes import visible_shapes
 from mher_ros.simulation.simulated_robot import simulated_robot
 from mher_ros.simulation.urdf_plant import UrdfPlant

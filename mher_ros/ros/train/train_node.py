@@ -30,7 +30,8 @@ from mher_ros.ros.common.status import box_of, Level, StatusPublisher, TrainingS
 from mher_ros.ros.train.arm_env import ArmEnv, ArmEvaluator
 from mher_ros.ros.train.lockstep_link import FIRST_CONTACT, LockstepLink, LOG_AFTER, RobotLink
 from mher_ros.ros.train.real_time_link import RealTimeLink
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.tasks import make, task_class, TASKS
 from mher_ros.tasks.task import Task
 from rclpy.node import Node

@@ -11,7 +11,8 @@ from mher_ros.robots.robot import load_robot
 from mher_ros.robots.workspace import GoalError
 from mher_ros.ros.common.arm_driver import ArmDriver
 from mher_ros.ros.common.diagnostics import Latency
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState

@@ -10,7 +10,7 @@ from fake_arm import MESSAGES, vector
 from foreign_arms import write_arm
 from mher_ros.files import share_folder
 from mher_ros.policy.onnx_policy import BLANK, seal
-from mher_ros.simulation.reach import ReachOptions
+from mher_ros.simulation.reach_options import ReachOptions
 import numpy as np
 from proportional_policy import write_proportional_policy
 import pytest

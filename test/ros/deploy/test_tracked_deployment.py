@@ -5,7 +5,8 @@ import time
 from geometry_msgs.msg import PointStamped, PoseStamped
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.common.status import ACCEPTED, DeploymentStatus, point_of
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.tracker import TrackerOptions
 import numpy as np
 from proportional_policy import write_proportional_policy

@@ -7,7 +7,7 @@ from mher_ros.robots.robot import load_robot
 from mher_ros.ros.train import lockstep_link
 from mher_ros.ros.train.arm_env import ArmEvaluator
 from mher_ros.ros.train.lockstep_link import ArmSilentError, LockstepLink, RobotLink
-from mher_ros.simulation.reach import ReachOptions
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.tasks import make, PAPER_TASKS
 from mher_ros.tasks.rollouts import Evaluator, GOALS_AT_ONCE
 from mher_ros.tasks.task import TaskOptions

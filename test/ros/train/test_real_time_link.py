@@ -12,7 +12,8 @@ from mher_ros.robots.arm_model import ArmModel
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.train.arm_env import ArmEnv
 from mher_ros.ros.train.real_time_link import RealTimeLink
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState

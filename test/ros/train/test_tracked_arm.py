@@ -8,7 +8,7 @@ from mher_ros.options import OptionError
 from mher_ros.robots.robot import load_robot
 from mher_ros.ros.train.arm_env import ArmEvaluator
 from mher_ros.ros.train.lockstep_link import RobotLink
-from mher_ros.simulation.reach import ReachOptions
+from mher_ros.simulation.reach_options import ReachOptions
 from mher_ros.simulation.tracker import TrackerOptions
 from mher_ros.tasks import make
 from mher_ros.tasks.rollouts import Evaluator

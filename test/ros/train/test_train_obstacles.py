@@ -12,7 +12,8 @@ from mher_ros.robots.scene import Obstacle
 from mher_ros.ros.common.status import TrainingStatus
 from mher_ros.ros.train.arm_env import ArmEnv
 from mher_ros.ros.train.real_time_link import RealTimeLink
-from mher_ros.simulation.reach import Reach, ReachOptions
+from mher_ros.simulation.reach import Reach
+from mher_ros.simulation.reach_options import ReachOptions
 import numpy as np
 from obstacle_judge import ObstacleJudge
 import pytest
