@@ -180,20 +180,20 @@ class TaskInterface:
         return np.maximum(error, length * self.angle_error(achieved, desired))
 
     def is_success(
-        self, achieved: ArrayLike, desired: ArrayLike, easing: float = 1.0
+        self, achieved: ArrayLike, desired: ArrayLike, threshold_factor: float = 1.0
     ) -> NDArray[np.bool_]:
         """
         Return whether goals of shape ``(..., m)`` are within the threshold, as ``(...)``.
 
-        ``easing``: factor of the threshold, larger than 1 early in training.
+        ``threshold_factor``: factor of the threshold, larger than 1 early in training.
         """
-        return self.distance(achieved, desired) <= easing * self.success_threshold
+        return self.distance(achieved, desired) <= threshold_factor * self.success_threshold
 
     def reward(
-        self, achieved: ArrayLike, desired: ArrayLike, easing: float = 1.0
+        self, achieved: ArrayLike, desired: ArrayLike, threshold_factor: float = 1.0
     ) -> NDArray[np.float32]:
         """Return 0 for success and -1 otherwise, vectorised (Eq. 1)."""
-        success = self.is_success(achieved, desired, easing)
+        success = self.is_success(achieved, desired, threshold_factor)
         return np.where(success, np.float32(0.0), np.float32(-1.0))
 
     def __post_init__(self) -> None:

@@ -252,12 +252,12 @@ def _check_fit(config: TrainConfig) -> None:
     if len(samplers) > 1:
         raise OptionError(f'these options exclude each other: {", ".join(samplers)}')
     inputs = 'agent.fourier_features', 'agent.workspace_normalisation', 'relabel.random_share'
-    eased = ('schedule.threshold_start',)  # there are no rewards
+    threshold = ('schedule.threshold_start',)  # there are no rewards
     no_goals = ['relabel.goals=none'] if goals == 'none' else []
     conflicts = {
         'separate': samplers + no_goals,
-        'imitation': selected('agent.model_batch_steps', *eased) + no_goals,
-        'plan': samplers + selected(*inputs, *eased),
+        'imitation': selected('agent.model_batch_steps', *threshold) + no_goals,
+        'plan': samplers + selected(*inputs, *threshold),
     }.get(agent.actor)
     if conflicts:
         raise OptionError(f'agent.actor={agent.actor} excludes {", ".join(conflicts)}')

@@ -41,10 +41,10 @@ class GoalEnvInterface(TaskInterface):
     has_goal_map: bool  # whether predicted observations have an achieved goal
 
     def is_success(
-        self, achieved: ArrayLike, desired: ArrayLike, easing: float = 1.0
+        self, achieved: ArrayLike, desired: ArrayLike, threshold_factor: float = 1.0
     ) -> NDArray[np.bool_]:
         if self.succeeds is None:
-            return super().is_success(achieved, desired, easing)
+            return super().is_success(achieved, desired, threshold_factor)
         # There is no threshold to ease: ``make_learner`` refuses schedule.threshold_start.
         return self.succeeds(np.asarray(achieved), np.asarray(desired))
 

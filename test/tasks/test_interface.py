@@ -132,14 +132,14 @@ def test_goals_are_compared_in_any_shape_and_precision():
     np.testing.assert_allclose(rough, flat, rtol=1e-5)
 
 
-def test_an_eased_threshold_is_larger_for_position_and_orientation():
+def test_a_factor_of_the_threshold_holds_for_position_and_orientation():
     here = poses(np.zeros((3, 3)), Rotation.identity(3))
     moved = np.array(((0.09, 0, 0), (0.11, 0, 0), (0, 0, 0)))
     turned = Rotation.from_rotvec(((0, 0, 0.39), (0, 0, 0), (0, 0, 0.41)))
     there = poses(moved, turned)
     assert POSES.is_success(there, here).tolist() == [False] * 3
-    assert POSES.is_success(there, here, easing=2.0).tolist() == [True, False, False]
-    assert POSES.reward(there, here, easing=2.0).tolist() == [0.0, -1.0, -1.0]
+    assert POSES.is_success(there, here, threshold_factor=2.0).tolist() == [True, False, False]
+    assert POSES.reward(there, here, threshold_factor=2.0).tolist() == [0.0, -1.0, -1.0]
 
 
 def test_a_threshold_for_the_orientation_needs_one_and_the_other_way_round():

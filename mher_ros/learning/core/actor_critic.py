@@ -121,7 +121,7 @@ class CriticTarget:
             states, _ = self.model.run(last, batch.goals, steps - 1)
             for ahead, last in enumerate(states[1:], 1):
                 achieved = interface.achieved_goal(last)
-                reward = interface.reward(achieved, batch.goals, batch.easing)
+                reward = interface.reward(achieved, batch.goals, batch.threshold_factor)
                 target = target + gamma**ahead * torch.from_numpy(reward)
         features = networks.encoder(last, batch.goals)
         value = networks.target_critic(features, networks.target_actor(features))

@@ -81,7 +81,7 @@ class Agent(Learner):
             for _ in range(self._config.model.fits_per_update):
                 self._fit_model(transitions)
         transitions = strategies.substitute_goals(transitions, self._random, share, self.rng)
-        self._sampler.easing = self.easing
+        self._sampler.threshold_factor = self.threshold_factor
         batch = self._sampler.relabel(transitions, self.updates, self.rng)
         self.goal_offsets = self._sampler.goal_offsets
         if self._imitation is not None:

@@ -50,7 +50,7 @@ class Learner(abc.ABC):
         self._replays: dict[str, EpisodeReplay | ModelReplay] = {'replay': self.replay}
         self.rng = np.random.default_rng([config.seed, RngStream.AGENT])
         self.updates = 0
-        self.easing = 1.0
+        self.threshold_factor = 1.0
         """Factor of the success threshold of rewards."""
         self.interrupt: Callable[[], None] = lambda: None
         """Called often during long computations; may raise StopRequested."""

@@ -39,7 +39,7 @@ class Batch:
     next_observations: Tensor
     goals: Tensor
     rewards: Tensor  # (B,), for ``goals``
-    easing: float  # factor of the success threshold of ``rewards``
+    threshold_factor: float  # factor of the success threshold of ``rewards``
     relabelled: Tensor  # (B,), 1 for rows with a new goal
     features: Tensor  # (B, f), network inputs for ``observations`` and ``goals``
 
@@ -56,7 +56,7 @@ class BatchSampler:
     size: int
     goal_offsets: Floats | None = dataclasses.field(default=None, init=False)
     """New minus original goals of the last batch (k, m); None if none was relabelled."""
-    easing: float = dataclasses.field(default=1.0, init=False)
+    threshold_factor: float = dataclasses.field(default=1.0, init=False)
     """Factor of the success threshold of rewards."""
 
     def sample(self, rng: Generator) -> Transitions:
@@ -84,8 +84,8 @@ class BatchSampler:
             actions=torch.from_numpy(rows.actions),
             next_observations=following,
             goals=new_goals,
-            rewards=torch.from_numpy(interface.reward(achieved, goals, self.easing)),
-            easing=self.easing,
+            rewards=torch.from_numpy(interface.reward(achieved, goals, self.threshold_factor)),
+            threshold_factor=self.threshold_factor,
             relabelled=torch.from_numpy(mask.astype(np.float32)),
             features=self.encoder(observations, new_goals),
         )

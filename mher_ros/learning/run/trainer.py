@@ -19,9 +19,9 @@ from mher_ros.learning.core.agent import Agent
 from mher_ros.learning.core.learner import check_same_structure, Learner
 from mher_ros.learning.core.replay_buffer import Episode, Floats
 from mher_ros.learning.run.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from mher_ros.learning.run.easing import ThresholdEasing
 from mher_ros.learning.run.episodes import EpisodeRecorder, EpisodesError
 from mher_ros.learning.run.progress import Progress, Row, WALL_TIME
+from mher_ros.learning.run.threshold_curriculum import ThresholdCurriculum
 from mher_ros.options import OptionError
 from mher_ros.tasks.rollouts import episode_seed, Evaluation, PolicyFunction
 from mher_ros.tasks.task import Array
@@ -67,10 +67,10 @@ class Trainer:
             listener.trainer = self
         self.agent = make_learner(env.interface, config)
         schedule = config.schedule
-        self._easing = ThresholdEasing(
+        self._curriculum = ThresholdCurriculum(
             env.interface, schedule.threshold_start, schedule.threshold_episodes
         )
-        self.agent.easing = self._easing.factor
+        self.agent.threshold_factor = self._curriculum.factor
         self._recorder = EpisodeRecorder(env.interface, env.joint_names)
         self.rows: list[Row] = []
         self.best: dict[str, Any] | None = None  # ``state_dict`` of the policy, evaluation, counts
@@ -140,11 +140,11 @@ class Trainer:
         if (self.episodes, type(self.env_steps)) != (self.agent.replay.episodes_stored, int):
             raise ValueError(f'episodes: expected as many as in the replay, got {self.episodes}')
         self._training_successes = list(map(bool, state['training_successes']))
-        if (easing := state.get('easing')) is not None:
-            self._easing.factor, self._easing.reached = float(easing[0]), int(easing[1])
-        if not 1.0 <= self._easing.factor <= self._config.schedule.threshold_start:
-            raise ValueError(f'easing: expected a factor of the threshold, got {easing}')
-        self.agent.easing = self._easing.factor
+        if (saved := state.get('threshold_curriculum')) is not None:
+            self._curriculum.factor, self._curriculum.reached = float(saved[0]), int(saved[1])
+        if not 1.0 <= self._curriculum.factor <= self._config.schedule.threshold_start:
+            raise ValueError(f'threshold_curriculum: expected a factor from 1 on, got {saved}')
+        self.agent.threshold_factor = self._curriculum.factor
         left = state.get('updates_left')
         self._updates_left = None if left is None else int(left)
         self._seconds_before = float(state['seconds'])
@@ -170,7 +170,7 @@ class Trainer:
             'env_steps': self.env_steps,
             'episodes': self.episodes,
             'training_successes': self._training_successes,
-            'easing': [self._easing.factor, self._easing.reached],
+            'threshold_curriculum': [self._curriculum.factor, self._curriculum.reached],
             'updates_left': self._updates_left,
             'seconds': self._seconds(),
         }
@@ -245,8 +245,8 @@ class Trainer:
             return
         if not is_warmup:
             self._training_successes.append(success)
-            self._easing.take(episode)
-            self.agent.easing = self._easing.factor
+            self._curriculum.take(episode)
+            self.agent.threshold_factor = self._curriculum.factor
         self._learn(schedule.warmup_updates if is_warmup else schedule.updates_per_episode)
 
     def _learn(self, updates: int) -> None:

@@ -53,15 +53,16 @@ def test_a_run_stopped_at_any_moment_and_resumed_is_the_same_run(whole, tmp_path
 
 
 @pytest.mark.parametrize('cycles', [2, 4, 6])
-def test_an_eased_threshold_goes_on_where_it_was(tiny, tmp_path, cycles):
+def test_a_larger_threshold_goes_on_where_it_was(tiny, tmp_path, cycles):
     # A threshold of 30 on a square of 10 is always reached: it shrinks with every second episode.
     config = tiny(schedule__threshold_start=30.0, schedule__threshold_episodes=2)
     whole, parted = tmp_path / 'whole', tmp_path / 'parted'
     trainer, _ = run(whole, config)
-    assert trainer.agent.easing == pytest.approx(30.0 * 0.7**3)  # 6 episodes after the warm-up
+    # 6 episodes after the warm-up
+    assert trainer.agent.threshold_factor == pytest.approx(30.0 * 0.7**3)
     run(parted, config, asked_to_stop=stop_after(cycles))
     resumed, _ = run(parted, config, resume=True)
-    assert resumed.agent.easing == trainer.agent.easing
+    assert resumed.agent.threshold_factor == trainer.agent.threshold_factor
     assert rows(parted) == rows(whole)
     assert same_policy(parted, whole)
 

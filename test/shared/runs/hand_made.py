@@ -38,5 +38,5 @@ def fixed_networks(interface, value, proposed=None):
 
 def batch_of(count, **tensors):
     names = (field.name for field in dataclasses.fields(Batch))
-    tensors = {'easing': 1.0, **tensors}
+    tensors = {'threshold_factor': 1.0, **tensors}
     return Batch(**{name: tensors.get(name, torch.zeros(count, 3)) for name in names})

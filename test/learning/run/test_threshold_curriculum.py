@@ -2,7 +2,7 @@
 
 from mher_ros.learning.core.replay_buffer import Episode
 from mher_ros.learning.relabel.samplers import BatchSampler
-from mher_ros.learning.run.easing import ThresholdEasing
+from mher_ros.learning.run.threshold_curriculum import ThresholdCurriculum
 from mher_ros.options import OptionError
 from mher_ros.tasks import make
 import numpy as np
@@ -17,41 +17,42 @@ def ended(distance):
 
 
 def test_it_shrinks_when_enough_episodes_in_a_row_reach_it():
-    easing = ThresholdEasing(make('point2d_large').interface, 3.0, 2)  # of a threshold of 1
+    task = make('point2d_large')  # its threshold is 1
+    curriculum = ThresholdCurriculum(task.interface, 3.0, 2)
     seen = []
     for distance in (2.9, 3.1, 2.9, 2.9, 2.0, 2.2, 2.0, 2.0):
-        easing.take(ended(distance))
-        seen.append(easing.factor)
+        curriculum.take(ended(distance))
+        seen.append(curriculum.factor)
     # Two in a row within 3, then within 2.1; the next failure starts the count again.
     assert seen == pytest.approx([3.0, 3.0, 3.0, 2.1, 2.1, 2.1, 2.1, 1.47])
 
 
 def test_it_never_gets_smaller_than_the_threshold():
-    easing = ThresholdEasing(make('point2d_large').interface, 1.2, 1)
+    curriculum = ThresholdCurriculum(make('point2d_large').interface, 1.2, 1)
     for _ in range(5):
-        easing.take(ended(0.0))
-        assert easing.factor == 1.0
+        curriculum.take(ended(0.0))
+        assert curriculum.factor == 1.0
 
 
-def test_rewards_of_a_batch_use_the_eased_threshold(batches, rng):
+def test_rewards_of_a_batch_use_the_larger_threshold(batches, rng):
     sampler = batches(BatchSampler, None, 0.0)
     transitions = sampler.sample(rng)
     achieved = sampler.interface.achieved_goal(transitions.next_observations)
     distances = sampler.interface.distance(achieved, transitions.goals)
-    for easing in (1.0, np.sort(distances)[2] / sampler.interface.success_threshold):
-        sampler.easing = easing
+    for factor in (1.0, np.sort(distances)[2] / sampler.interface.success_threshold):
+        sampler.threshold_factor = factor
         batch = sampler.relabel(transitions, 0, rng)
-        expected = distances <= easing * sampler.interface.success_threshold
+        expected = distances <= factor * sampler.interface.success_threshold
         np.testing.assert_array_equal(batch.rewards.numpy() == 0.0, expected)
     assert expected.sum() >= 3
 
 
-def test_a_factor_of_one_changes_nothing_and_evaluations_are_never_eased(tiny, whole, tmp_path):
+def test_a_factor_of_one_changes_nothing_and_evaluations_use_no_factor(tiny, whole, tmp_path):
     run(tmp_path / 'same', tiny(seed=4, schedule__threshold_start=1.0))
     assert rows(tmp_path / 'same') == rows(whole[0])
     easy = tiny(seed=4, schedule__threshold_start=1000.0, schedule__threshold_episodes=100)
     trainer, _ = run(tmp_path / 'easy', easy)
-    assert trainer.agent.easing == 1000.0  # every episode reaches it
+    assert trainer.agent.threshold_factor == 1000.0  # every episode reaches it
     assert rows(tmp_path / 'easy') != rows(whole[0])
     assert float(rows(tmp_path / 'easy')[0]['success_rate']) < 1.0
 

@@ -6,7 +6,7 @@ from mher_ros.learning.core.replay_buffer import Episode
 SHRINKS = 0.7  # factor of the threshold, whenever it shrinks
 
 
-class ThresholdEasing:
+class ThresholdCurriculum:
     """Factor of the success threshold in training: from ``start`` down to 1."""
 
     def __init__(self, interface: TaskInterface, start: float, episodes: int) -> None:
