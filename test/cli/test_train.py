@@ -58,6 +58,10 @@ import pytest
             'schedule.steps must be at least 2100 (warm-up and one episode), got 2000',
         ),
         (
+            ['reach', '--robot', 'ur5e', '--set', 'task.robot=panda'],
+            'one robot is expected, got robot ur5e and task.robot panda',
+        ),
+        (
             ['point2d_large', '--resume'],
             'resume needs the folder of the run (out)',
         ),

@@ -81,6 +81,8 @@ def plan_arguments(given: Mapping[str, Any]) -> tuple[TrainConfig, Path]:
     if robot:
         if task != REACH:
             raise OptionError(f'task must be {REACH}, or left out, with robot {robot}; got {task}')
+        if (other := changes.get('task.robot', robot)) != robot:
+            raise OptionError(f'one robot is expected, got robot {robot} and task.robot {other}')
         changes['task.robot'] = robot
     elif resume and folder is not None and 'task' not in given:
         task = load_config(folder).task_name
