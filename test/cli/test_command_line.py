@@ -16,7 +16,6 @@ import pytest
     [
         ([], 'COMMAND'),
         (['fly'], "invalid choice: 'fly'"),
-        (['train'], 'TASK'),
         (['train', 'point2d_large', '--steps', 'many'], '--steps: invalid int'),
         (['train', 'point2d_large', '--colour', 'red'], '--colour'),
         (['evaluate'], 'POLICY.onnx'),

@@ -14,6 +14,7 @@ from cli_runs import figures, TINY, TINY_TRAINING
 from mher_ros.cli import main
 from mher_ros.files import CONFIG, POLICY
 from mher_ros.learning.presets import ALGORITHMS
+from mher_ros.learning.run.session import plan_arguments
 from mher_ros.tasks import TASKS
 import pytest
 
@@ -80,6 +81,14 @@ def test_unknown_key_is_refused_with_those_there_are(refused, key):
     sentence = refused('train', 'point2d_large', '--set', f'{key}=3')
     assert sentence.startswith(f'unknown key {key!r}; the keys are ')
     assert ('task.threshold' if key.startswith('task.') else 'agent.batch') in sentence
+
+
+def test_without_a_task_fetch_learns_to_reach(refused):
+    # Fewer steps than a run needs, so that nothing is trained.
+    assert refused('train', '--steps', '1').startswith('schedule.steps must be at least 80')
+    config, folder = plan_arguments({})
+    assert (config.task_name, config.task.robot) == ('reach', 'fetch')
+    assert folder.name.startswith('reach-mher-fast')
 
 
 @pytest.mark.parametrize('resume', [[], ['--resume']])
