@@ -90,7 +90,7 @@ demo: $(PACKAGE_STAMP) ## train, export and deploy a policy (VIEW=1: also show i
 	$(VENV)/bin/mher demo $(if $(filter-out 0,$(VIEW)),--view) $(DEMO_ARGS)
 
 .PHONY: bench
-bench: $(PACKAGE_STAMP) ## run all benchmarks (an hour and a half) and write docs/benchmarks.md
+bench: $(PACKAGE_STAMP) ## run all benchmarks (five and a half hours) and write docs/benchmarks.md
 	$(VENV)/bin/mher bench all --page docs/benchmarks.md --out docs/benchmarks $(BENCH_ARGS)
 
 .PHONY: lint

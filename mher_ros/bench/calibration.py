@@ -11,7 +11,7 @@ from mher_ros.bench.algorithms import FAST, Problem
 from mher_ros.bench.curves import reached, SUCCESS
 from mher_ros.bench.result import Result
 from mher_ros.bench.timing import log_progress, PROGRESS_PERIOD
-from mher_ros.bench.wrong_lines import final_errors, LINES, SECONDS
+from mher_ros.bench.uncalibrated_lines import final_errors, LINES, SECONDS
 from mher_ros.experiments.tables import number_text, Table
 from mher_ros.interface import Vector
 from mher_ros.learning.config import RngStream
@@ -31,7 +31,7 @@ HEADER = (
     'steps until learnt',
     'seeds that learnt',
 )
-TITLES = {'straight_line': 'straight line, nominal model', 'seen_line': 'straight line, as seen'}
+TITLES = {'straight_line': 'straight line, nominal model', 'visual_servo': 'visual servoing'}
 NOTE = (
     'The frame of the camera is turned about the vertical axis and the centre of the workspace; '
     f'the marker is 10 cm from the tool of the model; each link is {100 * LINK_ERROR:.0f} cm off '
@@ -39,9 +39,9 @@ NOTE = (
     f'learnt on that arm, until {100 * SUCCESS:.0f} % of 100 goals are reached in two successive '
     'evaluations, of which the first counts: median, and the range of the seeds; *reached* is the '
     'mean of the last evaluations. *straight line, nominal model* takes the frame of the camera '
-    'for the base frame, and moves the tool of the model to the goal. *straight line, as seen* '
-    'moves the tool by what is left to the goal in the camera, and takes the axes of the camera '
-    f'for those of the base. Lines have {SECONDS:g} s for each goal. All errors are those of the '
+    'for the base frame, and moves the tool of the model to the goal. *visual servoing* '
+    'moves the tool along the measured vector to the goal, as if the axes of the camera were '
+    f'those of the base. Both have {SECONDS:g} s for each goal. All errors are those of the '
     'true marker.'
 )
 

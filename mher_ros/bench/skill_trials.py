@@ -19,7 +19,7 @@ from mher_ros.robots.workspace import GoalError, place_workspace
 from mher_ros.simulation.dynamic_arm import DynamicArm
 import numpy as np
 
-LONGEST = 10.0  # duration of a motion [s]; an episode of training takes 2 s
+LONGEST = 10.0  # duration of a motion [s]; an episode of training takes 4 s
 SETTLING, REST = 0.5, 1.0
 """Time after the last command that moves, and time for which the tool's motion is measured [s]."""
 
@@ -33,7 +33,7 @@ class Motion(NamedTuple):
     """Code of the status that dropped the goal; empty: none did."""
     error: float
     """Distance from the goal at rest [m]."""
-    swing: float
+    at_goal: float
     """Diagonal of the box that the tool moved in during the last second [m]."""
     seconds: float
     """Duration of the motion, without the rest at its end [s]."""
@@ -116,7 +116,7 @@ def _motion(
         reached=error <= controller.threshold and not is_blocked(world.arm, tool, goal),
         reason=reason,
         error=error,
-        swing=float(np.linalg.norm(np.ptp(list(places), axis=0))),
+        at_goal=float(np.linalg.norm(np.ptp(list(places), axis=0))),
         seconds=seconds,
         contacts=contacts.number,
         deepest=contacts.deepest,
@@ -124,12 +124,12 @@ def _motion(
 
 
 def summary(motions: Sequence[Motion]) -> dict[str, Any]:
-    """Return JSON values of the figures over motions; swings are of those that reached."""
+    """Return figures as JSON values; motions at the goal are those of the goals reached."""
     if not motions:
         return {'goals': 0, 'reached': 0, 'share': None, 'contacts': 0, 'deepest_mm': 0.0}
     reached = [one for one in motions if one.reached]
     errors = 1e3 * np.array([one.error for one in motions])
-    swings = 1e3 * np.array([one.swing for one in reached])
+    at_goal = 1e3 * np.array([one.at_goal for one in reached])
     return {
         'goals': len(motions),
         'reached': len(reached),
@@ -138,8 +138,8 @@ def summary(motions: Sequence[Motion]) -> dict[str, Any]:
         'deepest_mm': 1e3 * max(one.deepest for one in motions),
         'median_error_mm': float(np.median(errors)),
         'p95_error_mm': float(np.percentile(errors, 95)),
-        'p95_swing_mm': float(np.percentile(swings, 95)) if reached else None,
-        'worst_swing_mm': float(swings.max()) if reached else None,
+        'p95_motion_at_goal_mm': float(np.percentile(at_goal, 95)) if reached else None,
+        'worst_motion_at_goal_mm': float(at_goal.max()) if reached else None,
         'median_seconds': float(np.median([one.seconds for one in reached])) if reached else None,
         'dropped': dict(sorted(Counter(one.reason for one in motions if one.reason).items())),
     }

@@ -34,9 +34,9 @@ NOTE = (
     'Motions from home to goals of the task, by a policy and straight, through the command path '
     'of deployment, which finishes straight within the threshold. Behind: obstacles are on the '
     'line from the tool to the goal, and on this line at the height of the goal. Reached: within '
-    "the task's threshold at rest, with no obstacle between tool and goal. Swing: motion of the "
-    'tool in the last second, if it reached the goal. Contacts are those '
-    'deeper than 1 mm that MuJoCo finds. A motion takes at most '
+    "the task's threshold at rest, with no obstacle between tool and goal. Motion at the goal: "
+    'that of the tool in the last second, if it reached the goal. Contacts are those deeper than '
+    '1 mm that MuJoCo finds. A motion takes at most '
     f'{skill_trials.LONGEST:g} s. The filter knows where the obstacles are, also after they were '
     'moved; the policy does not.'
 )
@@ -216,7 +216,7 @@ def _at_rest(trials: _Trials, robot: str) -> dict[str, Any]:
     seeds = [episode_seed(trials.seed, STREAM, index) for index in range(trials.goals)]
     # In the task the policy alone moves the arm, for one episode.
     alone = Evaluator(TASK, task.options).run(policy, seeds)
-    errors, swings = 1e3 * alone.final_errors, 1e3 * alone.motions_at_goal
+    errors, motions_mm = 1e3 * alone.final_errors, 1e3 * alone.motions_at_goal
     return {
         'policy': summary(trials.motions(robot, list(goals), task, policy)),
         LINE: summary(trials.motions(robot, list(goals), task, None)),
@@ -226,8 +226,8 @@ def _at_rest(trials: _Trials, robot: str) -> dict[str, Any]:
             'share': alone.success_rate,
             'median_error_mm': float(np.median(errors)),
             'p95_error_mm': float(np.percentile(errors, 95)),
-            'p95_swing_mm': float(np.percentile(swings, 95)),
-            'worst_swing_mm': float(swings.max()),
+            'p95_motion_at_goal_mm': float(np.percentile(motions_mm, 95)),
+            'worst_motion_at_goal_mm': float(motions_mm.max()),
         },
     }
 
@@ -250,7 +250,7 @@ def _randomised(trials: _Trials, robot: str) -> dict[str, Any]:
 
 HEADER = (
     *('part', 'controller', 'goals', 'reached', 'share'),
-    *('contacts', 'median error [mm]', 'swing: 95 % below, largest [mm]'),
+    *('contacts', 'median error [mm]', 'motion at the goal: 95 % below, largest [mm]'),
 )
 
 
@@ -268,11 +268,11 @@ def _rows(part: str, figures: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def _row(what: str, name: str, one: Mapping[str, Any]) -> tuple[str, ...]:
     share, contacts = one['share'], one.get('contacts')
-    error, swing = one.get('median_error_mm'), one.get('p95_swing_mm')
+    error, motion = one.get('median_error_mm'), one.get('p95_motion_at_goal_mm')
     return (
         *(what, name.replace('_', ' '), str(one['goals']), str(one['reached'])),
         '' if share is None else f'{100.0 * share:.0f} %',
         '' if contacts is None else str(contacts),
         '' if error is None else f'{error:.2f}',
-        '' if swing is None else f'{swing:.2f}, {one["worst_swing_mm"]:.2f}',
+        '' if motion is None else f'{motion:.2f}, {one["worst_motion_at_goal_mm"]:.2f}',
     )

@@ -291,7 +291,7 @@ def _out(files: str) -> Argument:
 
 
 ALL = Command(
-    'run all benchmarks, and write a page (about two and a half hours on two idle cores)',
+    'run all benchmarks, and write a page (about five and a half hours on two idle cores)',
     _all,
     (
         option(

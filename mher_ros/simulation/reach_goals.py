@@ -57,7 +57,7 @@ class ReachGoals:
         """Least and largest entries (m,) of goals."""
         corners = np.array(corners_of(self._workspace) if self._box is None else self._box)
         if self._tracker is not None and self._box is None:
-            corners = self._tracker.seen(corners)
+            corners = self._tracker.to_camera(corners)
         low, high = corners.min(axis=0), corners.max(axis=0)
         if not self._turn:
             return low, high
@@ -77,7 +77,7 @@ class ReachGoals:
             if self._box is None or self._tracker is None:
                 goal = rng.uniform(self._workspace.low, self._workspace.high)
             else:
-                goal = self._tracker.placed(rng.uniform(*self._box))
+                goal = self._tracker.to_base(rng.uniform(*self._box))
             orientation = self._turned(rng) if self._turn else None
             try:
                 self._reachability.check_goal(goal, self._home, orientation)
@@ -111,4 +111,4 @@ class ReachGoals:
                 f'at {point_text(goal)} m the tool of the nominal arm would be outside its box',
                 Refusal.OUTSIDE_WORKSPACE,
             )
-        return tracker.seen(goal)
+        return tracker.to_camera(goal)

@@ -97,7 +97,7 @@ class Tracker:
         turn = pose_of(NONE, np.deg2rad(options.camera_turn))
         turned = after(after(about, turn), inverse(about))
         self._camera = after(pose_of(options.camera_offset), turned)
-        self._to_camera = inverse(self._camera)
+        self._base = inverse(self._camera)
         self._marker = pose_of(options.tool_offset_error)
         self._noise = options.noise
         self._readings: deque[Pose] = deque(maxlen=1 + round(options.delay / period))
@@ -122,22 +122,22 @@ class Tracker:
     def measure(self, position: Vector, orientation: Vector) -> None:
         """Take the pose of the tool in the base frame, (3,) [m] and (4,) (w, x, y, z)."""
         marker = after((position, orientation), self._marker)
-        position, orientation = after(self._to_camera, marker)
+        position, orientation = after(self._base, marker)
         if self.is_random:
             position = position + self._rng.normal(0.0, self._noise, 3)
         self._readings.append((position, orientation))
 
-    def seen(self, positions: Vector) -> Vector:
-        """Return the places (..., 3) [m] in the camera's frame of positions in the base frame."""
-        return _moved(positions, self._to_camera)
+    def to_camera(self, positions: Vector) -> Vector:
+        """Transform positions (..., 3) [m] from the base frame to the camera's frame."""
+        return _moved(positions, self._base)
 
-    def placed(self, seen: Vector) -> Vector:
-        """Return the positions (..., 3) [m] in the base frame of places in the camera's frame."""
-        return _moved(seen, self._camera)
+    def to_base(self, positions: Vector) -> Vector:
+        """Transform positions (..., 3) [m] from the camera's frame to the base frame."""
+        return _moved(positions, self._camera)
 
     def true_positions(self, postures: Vector) -> Vector:
         """Return the true positions (m, 3) [m] of the marker, seen in postures (m, n)."""
-        return self.seen(self.arm.tool_positions(postures))
+        return self.to_camera(self.arm.tool_positions(postures))
 
 
 def _moved(positions: Vector, pose: Pose) -> Vector:

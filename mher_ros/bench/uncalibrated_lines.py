@@ -1,4 +1,4 @@
-"""Straight lines of an arm whose model is wrong, to goals in the frame of a camera."""
+"""Straight motions without calibration: to goals in the frame of a camera at an unknown place."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ import numpy as np
 SECONDS = 10.0  # time for each goal: more than an episode of the policy
 OUTPUT = 'joint_trajectory'
 STILL = 1e-5  # displacement in a second up to which the arm rests [m]
-GAIN = 2.0  # velocity per distance that is seen [1/s]
+GAIN = 2.0  # velocity of the tool per measured distance [1/s]
 
 
 class Line(Protocol):
@@ -38,8 +38,13 @@ class NominalLine:
         self._controller.take_goal(0.0, goal, outside='project')
 
 
-class SeenLine:
-    """Moves the tool by what is left in the camera, whose axes it takes for those of the base."""
+class VisualServo:
+    """
+    Position-based visual servoing, without the orientation of the camera.
+
+    It moves the tool along the measured vector to the goal, as if the axes of the camera were
+    those of the base.
+    """
 
     def __init__(self, task: Reach) -> None:
         self._task, self._goal = task, np.zeros(3)
@@ -62,7 +67,10 @@ class SeenLine:
         return 0.0, 0.0
 
 
-LINES: dict[str, Callable[[Reach], Line]] = {'straight_line': NominalLine, 'seen_line': SeenLine}
+LINES: dict[str, Callable[[Reach], Line]] = {
+    'straight_line': NominalLine,
+    'visual_servo': VisualServo,
+}
 
 
 def final_errors(
