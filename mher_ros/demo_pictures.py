@@ -20,7 +20,7 @@ Trials = Mapping[str, Sequence[GoalTrial]]
 FILMED = 4  # goals of the film: the first ones that no controller refused
 RATE = 6.0  # pictures per second
 REST = 1.0  # time for which the end of a motion is shown [s]
-MOVED = 0.005  # way of the tool after which a motion is shown [m]
+MOVED = 0.005  # displacement of the tool after which a motion is shown [m]
 SIZE = (320, 240)  # of one arm [pixels]
 COLOURS = 64
 CAMERA = {'lookat': (1.3, 0.75, 0.62), 'distance': 1.15, 'azimuth': 115.0, 'elevation': -14.0}
@@ -96,11 +96,15 @@ def _distance(trial: GoalTrial, row: int) -> float:
 
 def _begin(trial: GoalTrial) -> float:
     """Return the time at which the tool begins to move [s]."""
-    ways = np.linalg.norm(trial.tool_path - trial.tool_path[0], axis=1)
-    return float(trial.times[int(np.argmax(ways > MOVED))])
+    distances = np.linalg.norm(trial.tool_path - trial.tool_path[0], axis=1)
+    return float(trial.times[int(np.argmax(distances > MOVED))])
 
 
 def _end(trial: GoalTrial) -> float:
     """Return the time at which the tool comes to rest [s]."""
-    ways = np.linalg.norm(trial.tool_path - trial.tool_path[-1], axis=1)
-    return float(trial.times[int(np.flatnonzero(ways > MOVED)[-1])]) if ways.max() > MOVED else 0.0
+    distances = np.linalg.norm(trial.tool_path - trial.tool_path[-1], axis=1)
+    return (
+        float(trial.times[int(np.flatnonzero(distances > MOVED)[-1])])
+        if distances.max() > MOVED
+        else 0.0
+    )

@@ -17,12 +17,12 @@ class ReachOptions(TaskOptions):
     robot: str = option('fetch', 'the arm: a name from config/robots, or the path of a YAML file')
     control_period: float = option(0.2, 'time between two actions [s]', low=0.005, high=1.0)
     joint_speed: float = option(
-        0.5, 'speed of a joint that an action of 1 asks for [rad/s or m/s]', low=0.01, high=10.0
+        0.5, 'speed of a joint that an action of 1 requests [rad/s or m/s]', low=0.01, high=10.0
     )
     randomise: float = option(
         0.0,
-        'each episode has another plant, drawn from its seed; 1: from the ranges of the robot '
-        'file, 0.5: from half of them, 0: always the nominal plant',
+        'domain randomisation: each episode has another simulated plant, drawn from its seed; 1: '
+        'from the ranges of the robot file, 0.5: from half of them, 0: always the nominal plant',
         low=0.0,
         high=MOST_RANDOM,
     )
@@ -39,7 +39,7 @@ class ReachOptions(TaskOptions):
     )
     tool_speed: float = option(
         0.25,
-        'speed of the tool that an action of 1 asks for on each axis [m/s]',
+        'speed of the tool that an action of 1 requests on each axis [m/s]',
         low=0.01,
         high=2.0,
     )
@@ -62,7 +62,8 @@ class ReachOptions(TaskOptions):
     )
     tool_pose: str = option(
         'robot',
-        'topic: the pose of the tool is measured, no kinematics are used; robot: as its file says',
+        'topic: the pose of the tool is measured, no kinematics are used; kinematics: it is '
+        'computed from the joints; robot: as the robot file says',
         choices=('robot', 'kinematics', 'topic'),
     )
     tracker: TrackerOptions = TrackerOptions()
