@@ -78,7 +78,8 @@ def _tasks(chosen: argparse.Namespace) -> None:
     for row in rows:
         print(f'{row["task"]:<18} {row["summary"]}')
         for setting in row['options']:
-            print(f'    {setting["key"]}={setting["default"]}  {setting["help"]}')
+            default = option_text(setting['default'])
+            print(f'    {setting["key"]}={default}  {setting["help"]}')
 
 
 def _options(chosen: argparse.Namespace) -> None:
