@@ -253,7 +253,7 @@ class SafetyMonitor:
         """
         Take a measured position (3,) [m] of the tool, stamped ``stamp`` [ns].
 
-        Return whether it is valid. One with the stamp of the last one is that one again.
+        Return whether it is new and valid: its stamp is later than that of the last one.
         """
         self.judge(now)
         now, seen = self._now, position.tolist()
@@ -290,7 +290,7 @@ class SafetyMonitor:
     def take_frozen_pose(self, now: float, moved: float) -> None:
         """Record that the measured pose stayed the same while the tool moved by ``moved`` [m]."""
         self.judge(now)
-        reason = f'by the joints it moved by {moved:.3f} m'
+        reason = f'according to the joints the tool moved by {moved:.3f} m'
         self._drop(Status.POSE_FROZEN, f'{reason}; the goal is dropped')
         self._interrupt_pose(Status.POSE_FROZEN, reason)
         self._settle()

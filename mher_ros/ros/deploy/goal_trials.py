@@ -98,7 +98,7 @@ class _Recorder:
         self._path: list[tuple[float, Vector, dict[str, float]]] = []
         self._joints: dict[str, float] = {}
         self._arm = SimulationStatus()
-        self._heard = -np.inf  # time of this status
+        self._status_at = -np.inf  # time of this status
         client.node.create_subscription(PoseStamped, 'tool_pose', self._take_pose, 10)
         client.node.create_subscription(JointState, 'joint_states', self._take_joints, 1)
         subscribe_status(client.node, SimulationStatus, 'sim_node', self._take_status)
@@ -130,7 +130,7 @@ class _Recorder:
                 ended = min(ended, now + BRAKING)
         # Evaluated over one second with enough poses; this takes longer on a busy machine.
         self._wait(lambda: len(self._last_second()) >= RATE / 4, 'too few poses of the tool')
-        self._wait(lambda: self._heard > now, 'sim_node publishes no status')
+        self._wait(lambda: self._status_at > now, 'sim_node publishes no status')
         last = self._last_second()
         times, places, joints = zip(*self._path, strict=True)
         return GoalTrial(
@@ -180,4 +180,4 @@ class _Recorder:
         self._joints = dict(zip(message.name, message.position, strict=True))
 
     def _take_status(self, status: SimulationStatus) -> None:
-        self._arm, self._heard = status, time.monotonic()
+        self._arm, self._status_at = status, time.monotonic()
