@@ -4,6 +4,7 @@ The order of tests, how hard properties are tried, where meshes are kept, and ho
 MuJoCo settles the last when it is first imported, so this comes before any test.
 """
 
+import gc
 import os
 
 from hypothesis import settings
@@ -47,6 +48,13 @@ def environment():
     yield
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture(autouse=True, scope='module')
+def memory():
+    """Free what a file of tests has left: models of arms are large, and hold each other."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(autouse=True, scope='session')

@@ -93,7 +93,8 @@ class RelabelledGoals(Recorder):
             return np.arange(len(goals))
         curriculum = GoalCurriculum(settings.closeness, settings.closeness_growth)
         picked = max(1, len(goals) // settings.candidates)
-        return curriculum.choose(goals, desired, picked, updates, rng)
+        distances = self.trainer.agent.interface.distance(goals, desired)
+        return curriculum.choose(goals, distances, picked, updates, rng)
 
 
 class SupervisedLoss(Recorder):

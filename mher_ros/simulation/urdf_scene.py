@@ -117,6 +117,7 @@ class UrdfScene:
         with the masses.
         """
         self._folder, self._uses_meshes, self._is_solid = folder, uses_meshes, is_solid
+        self._meshes: dict[tuple[Path, Numbers], str] = {}  # names by file and scale
         self.masses: dict[str, float] = {}
         """Masses of links that have any [kg]; empty unless ``is_solid``."""
         self.untouched: set[str] = set()
@@ -243,17 +244,23 @@ class UrdfScene:
         if solid.tag == 'cylinder':
             size = float(solid.attrib['radius']), float(solid.attrib['length']) / 2.0, 0.0
             return {'type': kinds.mjGEOM_CYLINDER, 'size': size}
-        name, path = (
-            f'mesh{len(self.spec.meshes)}',
-            find_file(solid.get('filename', ''), self._folder),
-        )
+        path = find_file(solid.get('filename', ''), self._folder)
         scale = numbers_of(solid, 'scale', '1 1 1')
+        return {'type': kinds.mjGEOM_MESH, 'meshname': self._mesh(path, tuple(scale))}
+
+    def _mesh(self, path: Path, scale: Numbers) -> str:
+        """Return the name of a mesh, which several shapes may share."""
+        key = path, scale
+        if key in self._meshes:
+            return self._meshes[key]
+        name = f'mesh{len(self.spec.meshes)}'
         if path.suffix.lower() == COLLADA:  # MuJoCo does not read it; only for contacts
             vertices = with_thickness(hull_vertices(mesh_vertices(path) * scale))
             self.spec.add_mesh(name=name, uservert=vertices.ravel())
         else:
             self.spec.add_mesh(name=name, file=str(path), scale=scale)
-        return {'type': kinds.mjGEOM_MESH, 'meshname': name}
+        self._meshes[key] = name
+        return name
 
 
 def _checked_moments(name: str, moments: Vector) -> Vector:

@@ -176,7 +176,8 @@ def test_a_run_ends_when_an_obstacle_cannot_be_used_and_waits_for_that_at_its_st
 
 
 def test_in_lockstep_nobody_subscribes_and_that_is_said(world, robot_file, tmp_path):
-    world.sim_node(robot='ur5e')
+    arm = world.node('sim_node', robot=str(robot_file), stepping='lockstep')
+    arm.wait_for('ur5e: .* joints, commanded by')
     train = world.train_node(tmp_path / 'run', 'reach', robot=str(robot_file))
     train.wait_for('in lockstep, obstacles from topics are not avoided')
     statuses = world.peer().follow(TrainingStatus, 'train_node')
