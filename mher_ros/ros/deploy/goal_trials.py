@@ -17,6 +17,7 @@ from mher_ros.robots.workspace import GoalError
 from mher_ros.ros.bringup.node_process import client_node, node_process
 from mher_ros.ros.bringup.node_spec import defaults_for_nodes
 from mher_ros.ros.common.geometry import numbers_of
+from mher_ros.ros.common.raw_messages import SECOND
 from mher_ros.ros.common.status import SimulationStatus, subscribe_status
 from mher_ros.ros.deploy.goal_client import GoalClient
 import numpy as np
@@ -112,7 +113,9 @@ class _Recorder:
         client = self._client
         self._call('policy_node/stop')
         self._wait(lambda: not client.status.moving, 'policy_node does not brake')
+        resets = self._arm.resets
         self._call('sim_node/reset')
+        self._wait(lambda: self._arm.resets > resets, 'sim_node publishes no status')
         self._call('policy_node/clear')
 
     def run(self, goal: Vector, threshold: float) -> GoalTrial:
@@ -173,6 +176,9 @@ class _Recorder:
         return np.array([place for time_, place, _ in self._path if time_ > start])
 
     def _take_pose(self, message: PoseStamped) -> None:
+        stamp = message.header.stamp
+        if stamp.sec * SECOND + stamp.nanosec < self._arm.reset_stamp:
+            return  # it was under way when the arm was put home
         place = np.array(numbers_of(message.pose.position))
         self._path.append((time.monotonic(), place, self._joints))
 
