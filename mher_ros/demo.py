@@ -26,8 +26,8 @@ import numpy as np
 MARK = '.mher_demo'
 """Empty file that marks the folder of a demonstration, which the next one may remove."""
 ROBOT = 'fetch_wall'
-STEPS = 4000  # most environment steps of training
-UNTIL, TESTED = 0.95, 40  # success rate that ends training, goals of an evaluation
+STEPS = 4000  # environment steps of training
+TESTED = 40  # goals of an evaluation
 EPISODES = 30  # between two evaluations, which take longer than these
 BEHIND, OTHERS = 10, 10  # numbers of goals of the deployed arm
 WANTED = 0.9  # share of the goals that the policy should reach
@@ -54,16 +54,15 @@ def _run(folder: Path, seed: int) -> int:
     print(
         f'1/3  A simulated Fetch arm learns to reach over a wall with MHER (seed {seed}).\n'
         '     Actions move its seven joints. The arm and the learner are two ROS nodes, which\n'
-        f'     communicate by topics alone. They stop when {100.0 * UNTIL:.0f} % of {TESTED} new '
-        'goals are\n'
-        f'     reached within 5 cm, in two successive evaluations, or after {STEPS} steps.',
+        f'     communicate by topics alone. They stop after {STEPS} steps; the policy with the\n'
+        f'     best evaluation, on {TESTED} new goals, is kept.',
         flush=True,
     )
     values = {
         'robot': ROBOT,
         'seed': seed,
         'steps': STEPS,
-        'until': UNTIL,
+        'until': 0.0,  # all steps: success at two evaluations of few goals may be luck
         'out': str(folder),
         'set': f'schedule.evaluation_goals={TESTED} schedule.episodes_per_epoch={EPISODES}',
     }
